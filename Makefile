@@ -1,0 +1,65 @@
+# slm2: `make` alone lists the targets. Needs a C17 compiler and make; nothing else for `make chat`.
+.DEFAULT_GOAL := help
+CC      ?= cc
+BUILD   ?= build
+OPT     ?= -O2
+# [D1] Every line is compiled with these; src/ outside platform/ is freestanding as well.
+NUMERIC  = -std=c17 -ffp-contract=off -fno-fast-math -fno-math-errno
+WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
+CFLAGS  ?= $(OPT) -g
+EXTRA   ?=
+FLAGS    = $(NUMERIC) $(WARN) $(CFLAGS) $(EXTRA) -Iinclude -Isrc -I. -MMD -MP
+
+CORE_SRC = $(wildcard src/base/*.c src/num/*.c src/kernel/*.c src/kernel/oracle/*.c src/format/*.c \
+             src/tokenizer/*.c src/sampler/*.c src/model/*.c src/session/*.c convert/*.c)
+ifeq ($(OS),Windows_NT)
+PLATFORM_SRC = src/platform/win32.c
+else
+PLATFORM_SRC = src/platform/posix.c
+endif
+CLI_SRC  = $(wildcard cli/*.c)
+TEST_SRC = $(wildcard tests/unit/test_*.c)
+
+CORE_OBJ     = $(CORE_SRC:%.c=$(BUILD)/obj/%.o)
+PLATFORM_OBJ = $(PLATFORM_SRC:%.c=$(BUILD)/obj/%.o)
+CLI_OBJ      = $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
+TESTS        = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
+LIB          = $(BUILD)/libslm2.a
+
+# Line editing in `slm2 chat` is optional: without libedit it reads plain lines.
+EDIT_CFLAGS := $(shell pkg-config --cflags libedit 2>/dev/null && echo -DSLM2_HAVE_LIBEDIT)
+EDIT_LIBS   := $(shell pkg-config --libs libedit 2>/dev/null)
+
+.PHONY: help all chat test lint clean
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+all: $(BUILD)/slm2 ## build the command (build/slm2) and the library (build/libslm2.a)
+
+chat: $(BUILD)/slm2 ## build, then talk to the demo model
+	@$(BUILD)/slm2 chat models/demo.slm2
+
+$(LIB): $(CORE_OBJ) $(PLATFORM_OBJ)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(BUILD)/slm2: $(CLI_OBJ) $(LIB)
+	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $(CLI_OBJ) $(LIB) $(EDIT_LIBS)
+
+$(CORE_OBJ): FREESTANDING = -ffreestanding
+$(CLI_OBJ): FREESTANDING = $(EDIT_CFLAGS)
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	@$(CC) $(FLAGS) $(FREESTANDING) -c -o $@ $<
+
+$(BUILD)/tests/%: tests/unit/%.c $(LIB)
+	@mkdir -p $(@D)
+	@$(CC) $(FLAGS) -o $@ $< $(LIB)
+
+unit: $(TESTS) ## build and run the unit tests
+	@set -e; for t in $(TESTS); do $$t; done
+
+clean: ## remove build/
+	rm -rf $(BUILD)
+
+-include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d)

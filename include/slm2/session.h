@@ -1,0 +1,132 @@
+/* slm2/session.h: one mutable timeline of tokens over an immutable model.
+ *
+ * A session lives in one caller-lent block: keys and values, scratch, token ids,
+ * logits. The bits of its results depend on the model, the profile, the KV type
+ * and the ids alone: never on how the ids were cut into calls, on the tile, on
+ * what was computed and rewound before, or on the backend [D8].
+ */
+#ifndef SLM2_SESSION_H
+#define SLM2_SESSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "slm2/backend.h"
+#include "slm2/model.h"
+#include "slm2/sampler.h"
+#include "slm2/status.h"
+
+typedef struct slm2_session slm2_session;
+
+/* The caller stores non-zero to stop: polled once per row block of every matrix product [K14]. */
+typedef _Atomic(uint32_t) slm2_cancel;
+
+#define SLM2_TILE_MAX 128u /* tokens computed side by side in prefill [D23] */
+
+typedef struct slm2_session_params {
+  uint32_t context; /* positions, 1 .. max_positions of the model */
+  uint32_t tile;    /* prefill tokens per pass, 1 .. SLM2_TILE_MAX; changes memory and speed, never bits */
+  slm2_profile profile;
+  slm2_kv_type kv;
+  const slm2_backend *backend; /* NULL = slm2_backend_default() */
+} slm2_session_params;
+
+/* The memory equation, term by term, in bytes. total = the block slm2_session_init takes. */
+typedef struct slm2_plan {
+  uint64_t kv;      /* 2 * layers * kv_heads * head_dim * context * (4 or 2) */
+  uint64_t scratch; /* activations of one tile, attention scores of one row of the context */
+  uint64_t logits;  /* vocab * 4 */
+  uint64_t sampler; /* candidates and seen bits */
+  uint64_t tokens;  /* context * 4 */
+  uint64_t state;   /* the session struct and alignment */
+  uint64_t total;
+} slm2_plan;
+
+SLM2_NODISCARD slm2_status slm2_session_plan(const slm2_header *header, const slm2_session_params *params, slm2_plan *plan, slm2_error *error);
+/* mem: 64-byte aligned, plan.total bytes, kept; it need not be zeroed. */
+SLM2_NODISCARD slm2_status slm2_session_init(void *mem, uint64_t mem_bytes, const slm2_model *model, const slm2_session_params *params,
+                                             slm2_session **out, slm2_error *error);
+
+uint32_t slm2_session_length(const slm2_session *s);  /* tokens computed */
+uint32_t slm2_session_context(const slm2_session *s); /* capacity */
+const uint32_t *slm2_session_ids(const slm2_session *s);
+const slm2_model *slm2_session_model(const slm2_session *s);
+
+/* Called after each prefill tile with the new length; for progress only. */
+typedef void slm2_progress_fn(void *user, uint32_t done, uint32_t total);
+/* Called with the logits [vocab] of every position in order; valid during the call. */
+typedef slm2_status slm2_logits_fn(void *user, uint32_t position, const float *logits);
+
+typedef struct slm2_run {
+  const slm2_cancel *cancel;   /* may be NULL */
+  slm2_progress_fn *progress;  /* may be NULL */
+  slm2_logits_fn *each_logits; /* NULL: only the last position's logits are computed */
+  void *user;
+} slm2_run;
+
+/* Computes n >= 1 more tokens. On OK the logits of the last one are ready. On any error or cancel the
+ * length is what it was before the call [D5b]. SLM2_E_CONTEXT_OVERFLOW before any work when length + n
+ * exceeds the context; SLM2_E_TOKEN for an id >= vocab. run may be NULL. */
+SLM2_NODISCARD slm2_status slm2_session_append(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run, slm2_error *error);
+/* Forgets the tokens from position length on (length <= current). No memory is cleared; old data is unreachable. */
+SLM2_NODISCARD slm2_status slm2_session_rewind(slm2_session *s, uint32_t length, slm2_error *error);
+/* Makes the timeline equal ids[0..n): keeps the longest common prefix (at most n - 1 tokens, so that the
+ * logits are fresh), rewinds, appends the rest. *n_reused tells how many were kept. On error the timeline
+ * is back at its old length with its old ids when nothing was overwritten, else at the common prefix. */
+SLM2_NODISCARD slm2_status slm2_session_sync(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run,
+                                             uint32_t *n_reused, slm2_error *error);
+/* Logits [vocab] after the last token, or NULL when none are valid (empty, or just rewound). */
+const float *slm2_session_logits(const slm2_session *s);
+
+/* --- generating ----------------------------------------------------------- */
+
+typedef enum slm2_finish {
+  SLM2_FINISH_NONE = 0,
+  SLM2_FINISH_STOP = 1,   /* an end token of the model, or a stop string */
+  SLM2_FINISH_LENGTH = 2, /* max_tokens, or the context is full */
+  SLM2_FINISH_CANCELLED = 3,
+  SLM2_FINISH_ERROR = 4,
+} slm2_finish;
+const char *slm2_finish_name(slm2_finish finish); /* "stop", "length", "cancelled", "error", "none" */
+
+typedef enum slm2_channel { SLM2_CHANNEL_ANSWER = 0, SLM2_CHANNEL_REASONING = 1 } slm2_channel;
+
+#define SLM2_MAX_STOP_STRINGS 16u
+#define SLM2_MAX_STOP_BYTES 256u
+#define SLM2_TEXT_MAX 4096u /* text of one step: longest token, decoder and released stop prefix */
+
+typedef struct slm2_generate_params {
+  slm2_sampler_params sampler;
+  uint32_t max_tokens; /* >= 1 */
+  bool ignore_eos;     /* true: end tokens do not end (digests, benchmarks) */
+  uint32_t n_stop;     /* stop strings, matched on bytes across tokens; never emitted */
+  const char *stop[SLM2_MAX_STOP_STRINGS];
+  size_t stop_bytes[SLM2_MAX_STOP_STRINGS]; /* 1 .. SLM2_MAX_STOP_BYTES each */
+} slm2_generate_params;
+
+/* One step's outcome. text is UTF-8, complete code points, what became certain with this step. It may be
+ * empty, and may belong to earlier tokens. */
+typedef struct slm2_token_event {
+  uint32_t id;            /* SLM2_NO_TOKEN in a final event without a token */
+  uint32_t position;      /* of id on the timeline */
+  float logprob;          /* [D26] */
+  slm2_channel channel;   /* reasoning between the model's <think> and </think> TOKENS, never by text */
+  slm2_finish finish;     /* != NONE: the last event */
+  size_t n_text;
+  char text[SLM2_TEXT_MAX];
+} slm2_token_event;
+
+/* State of one answer: caller-lent, about 10 KB, no interior pointers into itself. Starts at word 0 of
+ * its seed's stream [D20]. Special tokens give no text. */
+typedef struct slm2_generator slm2_generator;
+size_t slm2_generator_bytes(void);
+/* The session must have logits. params is copied, stop strings included. */
+SLM2_NODISCARD slm2_status slm2_generator_init(void *mem, size_t mem_bytes, slm2_session *s, const slm2_generate_params *params,
+                                               slm2_generator **out, slm2_error *error);
+/* Samples one token, computes the logits for the next one, releases text. After the final event it is an
+ * SLM2_E_ARGUMENT. On cancel: SLM2_OK with finish CANCELLED and all held text; on error: that status, the
+ * event filled with finish ERROR and all held text; in both cases the tokens before it stay on the timeline [D5b]. */
+SLM2_NODISCARD slm2_status slm2_generator_next(slm2_generator *g, const slm2_cancel *cancel, slm2_token_event *event, slm2_error *error);
+uint32_t slm2_generator_count(const slm2_generator *g); /* tokens sampled, the stop token included */
+uint64_t slm2_generator_words_used(const slm2_generator *g);
+
+#endif

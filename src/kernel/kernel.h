@@ -1,0 +1,62 @@
+/* kernel/kernel.h: the table of operations. kernel/oracle fills it with the shortest correct code, which is
+ * the executable form of docs/NUMERICS.md; a twin may overwrite a slot only when it gives the same bits.
+ *
+ * All arrays are f32 unless said otherwise and do not overlap unless said otherwise. Work is always cut by
+ * output elements, never inside a sum [D8]: matvec takes a range of rows, attention one query head.
+ * Functions that can meet a NaN or infinity at a stage border return false [D5].
+ */
+#ifndef SLM2_KERNEL_KERNEL_H
+#define SLM2_KERNEL_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "slm2/backend.h"
+#include "slm2/format.h"
+
+/* A 2-D weight inside the file. rows and cols are multiples of 32. */
+typedef struct slm2_matrix {
+  const uint8_t *data; /* rows * cols / 32 * 34 bytes, 64-byte aligned */
+  uint32_t rows, cols;
+  slm2_weight_form form;
+} slm2_matrix;
+
+/* Keys or values of one kv head: positions 0 .. n-1, head_dim apart; f32 or f16 bits [D18]. */
+typedef struct slm2_kv_view {
+  const void *data;
+  bool f16;
+} slm2_kv_view;
+
+struct slm2_backend {
+  const char *name;
+
+  /* [D12] y[cols] = row of w, dequantised. row < w->rows. */
+  void (*embed)(float *y, const slm2_matrix *w, uint32_t row);
+  /* [D10] y[r] for r0 <= r < r1 (multiples of 32), for n tokens: y[t * y_stride + r] from x[t * w->cols ..]. */
+  void (*matmul_f32)(float *y, size_t y_stride, const slm2_matrix *w, const float *x, uint32_t n, uint32_t r0, uint32_t r1);
+  /* [D11] One activation vector to int8 xq[n] and scales a[n / 32]; n % 32 == 0. false: x is not finite. */
+  bool (*quantize)(int8_t *xq, float *a, const float *x, uint32_t n);
+  /* [D11] As matmul_f32, from xq[t * w->cols ..] and a[t * w->cols / 32 ..]. */
+  void (*matmul_q8)(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n, uint32_t r0, uint32_t r1);
+  /* [D13] y[n] = RMSNorm of x[n] with weight w[n] (little-endian f32 in the file). y may be x. */
+  void (*rmsnorm)(float *y, const float *x, const uint8_t *w, uint32_t n, float eps);
+  /* [D14] c[i], s[i] for i < half at one position, from the file's inv_freq (little-endian f32). */
+  void (*rope_table)(float *c, float *s, uint32_t position, const uint8_t *inv_freq, uint32_t half);
+  /* [D14] One head x[2 * half] in place. */
+  void (*rope)(float *x, const float *c, const float *s, uint32_t half);
+  /* [D18] n values into a KV cache of the given type. false: a value overflowed f16, or is not finite. */
+  bool (*kv_store)(void *dst, const float *x, uint32_t n, bool f16);
+  /* [D15] out[head_dim] for one query head over keys and values 0 .. n-1. scores[n]: scratch. false: a score is not finite. */
+  bool (*attention)(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim, float *scores);
+  /* [D16] y[i] = silu(g[i]) * u[i]. y may be g. */
+  void (*swiglu)(float *y, const float *g, const float *u, uint32_t n);
+  /* [D17] x[i] += y[i]. */
+  void (*add)(float *x, const float *y, uint32_t n);
+  /* [D5] Whether every element is finite. */
+  bool (*finite)(const float *x, size_t n);
+};
+
+/* The scalar authority. */
+extern const slm2_backend slm2_backend_oracle;
+
+#endif
