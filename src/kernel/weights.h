@@ -1,6 +1,6 @@
-/* format/weights.h: where a weight lies in either form, in one place. */
-#ifndef SLM2_FORMAT_WEIGHTS_H
-#define SLM2_FORMAT_WEIGHTS_H
+/* kernel/weights.h: where a weight lies in either form, in one place. */
+#ifndef SLM2_KERNEL_WEIGHTS_H
+#define SLM2_KERNEL_WEIGHTS_H
 
 #include <stddef.h>
 #include <stdint.h>
