@@ -28,7 +28,7 @@ done | bad 'layer order'
 
 # The core is freestanding: only these headers, and no symbol from outside but the four memory functions.
 git ls-files 'src/*.[ch]' 'convert/*.[ch]' | grep -v '^src/platform/' | xargs grep -nE '^#include <' |
-  grep -vE '<(stdint|stddef|stdbool|stdarg|stdatomic|float|limits|string|immintrin|xmmintrin|arm_neon|wasm_simd128)\.h>' | bad 'core includes a hosted header'
+  grep -vE '<(stdint|stddef|stdbool|stdarg|stdatomic|float|limits|immintrin|xmmintrin|arm_neon|wasm_simd128)\.h>' | bad 'core includes a hosted header'
 find "$build/obj/src" "$build/obj/convert" -name '*.o' ! -path '*/platform/*' | while read -r object; do
   nm -u "$object" | awk -v o="$object" '$2 !~ /^(slm2_|mem(cpy|move|set|cmp)$|_GLOBAL_OFFSET_TABLE_$)/ {print o ": " $2}'
   nm "$object" | awk -v o="$object" '$2 ~ /^[DdBbCGgSs]$/ {print o ": mutable global " $3}'
@@ -57,6 +57,14 @@ for file in $(printf '%s\n' $sources | grep '\.c$' | grep -v "$generated"); do
     /^[A-Za-z_].*\) \{$/ {start = FNR; name = $0}
     /^\}/ && start {if (FNR - start + 1 > limit) print file ":" start ": " FNR - start + 1 " lines: " name; start = 0}' "$file"
 done | bad 'function too long'
+
+# The same core compiles for wasm32: 32-bit size_t, no libc.
+command -v clang-19 >/dev/null 2>&1 && {
+  for file in $(git ls-files 'src/*.c' 'convert/*.c' | grep -v '^src/platform/'); do
+    clang-19 --target=wasm32 -std=c17 -O1 -ffreestanding -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror \
+      -Wconversion -Wshadow -nostdlibinc -Iinclude -Isrc -I. -c -o "$build/lint/wasm.o" "$file" 2>&1 | head -4
+  done
+} | bad 'core does not compile for wasm32'
 
 # Numbers: no flag and no call that could change a bit [D1] [D3].
 grep -nE -e '-(Ofast|ffast-math|funsafe-math|fassociative-math|ffp-contract=(fast|on)|mfma)' Makefile $(git ls-files 'tools/*' '*.mk' | grep -v lint.sh) | bad 'forbidden flag'

@@ -6,7 +6,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h> /* memcpy, memmove, memset, memcmp: freestanding compilers demand these four anyway */
+
+/* The four functions every C compiler demands of a freestanding program (it emits calls to them itself); declared
+ * here because a target without a libc has no <string.h>. */
+#ifndef memcpy
+void *memcpy(void *restrict to, const void *restrict from, size_t n);
+#endif
+#ifndef memmove
+void *memmove(void *to, const void *from, size_t n);
+#endif
+#ifndef memset
+void *memset(void *to, int byte, size_t n);
+#endif
+#ifndef memcmp
+int memcmp(const void *a, const void *b, size_t n);
+#endif
 
 static inline uint16_t slm2_load_u16(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
 static inline uint32_t slm2_load_u32(const uint8_t *p) {
