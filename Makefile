@@ -1,6 +1,8 @@
 # slm2: `make` alone lists the targets. Needs a C17 compiler and make; nothing else for `make chat`.
 .DEFAULT_GOAL := help
-CC      ?= cc
+ifeq ($(origin CC),default)
+CC := cc
+endif
 BUILD   ?= build
 OPT     ?= -O2
 # [D1] Every line is compiled with these; src/ outside platform/ is freestanding as well.
@@ -30,7 +32,7 @@ LIB          = $(BUILD)/libslm2.a
 EDIT_CFLAGS := $(shell pkg-config --cflags libedit 2>/dev/null && echo -DSLM2_HAVE_LIBEDIT)
 EDIT_LIBS   := $(shell pkg-config --libs libedit 2>/dev/null)
 
-.PHONY: help all chat test lint clean
+.PHONY: help all chat test unit asan lint cli-test golden golden-print parity clang check install clean
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -58,6 +60,38 @@ $(BUILD)/tests/%: tests/unit/%.c $(LIB)
 
 unit: $(TESTS) ## build and run the unit tests
 	@set -e; for t in $(TESTS); do $$t; done
+
+# Everything that runs before a change lands; installs what is missing.
+test: ## set up what is missing, then all tests (about five minutes on two cores)
+	@tools/setup test
+	@$(MAKE) --no-print-directory all unit cli-test golden parity asan clang lint
+	@echo "ok: all tests passed"
+
+asan: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/asan CFLAGS="-O1 -g" \
+	  EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" unit
+
+clang: ## the same unit tests and digests from another compiler
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang-19 all unit golden
+
+cli-test: $(BUILD)/slm2 ## the command, with good and bad input
+	@tests/cli/run.sh $(BUILD)
+
+golden: $(BUILD)/slm2 ## whole-model digests against tests/golden/digests.txt
+	@tests/golden/run.sh $(BUILD)
+
+golden-print: $(BUILD)/slm2 ## print the digests (to change the file, together with the rule)
+	@tests/golden/run.sh $(BUILD) --print
+
+lint: $(LIB) ## repository gates
+	@tools/lint.sh $(BUILD) $(CC)
+
+PREFIX ?= /usr/local
+install: all ## install the command, the library and the headers under PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/slm2
+	install $(BUILD)/slm2 $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 include/slm2/*.h $(DESTDIR)$(PREFIX)/include/slm2
 
 clean: ## remove build/
 	rm -rf $(BUILD)
