@@ -34,6 +34,8 @@ bool slm2_is_directory(const char *path);
 bool slm2_file_exists(const char *path); /* a regular file */
 /* Whether path resolves to a file directly inside dir (no symlink leads out of it) [FIL-7]. */
 bool slm2_is_inside(const char *dir, const char *name);
+/* Whether both exist and are one file, through links too: an output must never replace the input it is made from. */
+bool slm2_same_file(const char *a, const char *b);
 
 /* Zero-filled memory that the OS commits page by page; 64-byte aligned (in fact page-aligned). */
 SLM2_NODISCARD slm2_status slm2_memory_reserve(uint64_t bytes, void **out, slm2_error *error);
