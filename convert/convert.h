@@ -9,14 +9,14 @@
 
 #define SLM2_MAX_SHARDS 256u
 
-/* The files of an HF folder. Indexes: the fixed roles first, then weights shards. */
+/* The small files of an HF folder. The weights are shards: model.safetensors, or what the index lists. */
 typedef enum slm2_source_file {
   SLM2_SOURCE_CONFIG = 0,            /* config.json, required */
   SLM2_SOURCE_GENERATION = 1,        /* generation_config.json, optional */
-  SLM2_SOURCE_TOKENIZER = 2,         /* tokenizer.json, required unless allow_no_tokenizer */
+  SLM2_SOURCE_TOKENIZER = 2,         /* tokenizer.json, required */
   SLM2_SOURCE_TOKENIZER_CONFIG = 3,  /* tokenizer_config.json, optional (chat_template) */
   SLM2_SOURCE_CHAT_TEMPLATE = 4,     /* chat_template.jinja, optional, wins over tokenizer_config's */
-  SLM2_SOURCE_SHARD0 = 5,            /* model.safetensors, or shard i at SHARD0 + i */
+  SLM2_SOURCE_TEXTS = 5,             /* how many */
 } slm2_source_file;
 
 typedef struct slm2_source {
@@ -25,8 +25,8 @@ typedef struct slm2_source {
   const char *const *shard_names;  /* [n_shards] */
   const uint64_t *shard_bytes;     /* [n_shards] file sizes */
   /* Whole texts of the small files, NULL when absent. Lent for the whole conversion. */
-  const char *text[5];
-  size_t text_bytes[5];
+  const char *text[SLM2_SOURCE_TEXTS];
+  size_t text_bytes[SLM2_SOURCE_TEXTS];
   const char *index;               /* model.safetensors.index.json, or NULL for a single file */
   size_t index_bytes;
   /* Reads exactly n bytes at offset of a shard. */
@@ -36,7 +36,9 @@ typedef struct slm2_source {
 typedef struct slm2_sink {
   void *user;
   slm2_status (*write)(void *user, uint64_t offset, const void *bytes, size_t n, slm2_error *error);
-  void (*progress)(void *user, const char *phase, uint64_t done, uint64_t total); /* may be NULL; bytes */
+  /* May be NULL. Bytes done of a phase: "compare" (a duplicate lm_head), "hash" (weights of a known revision),
+   * "convert" or "synth" (output). At most about one call a mebibyte. */
+  void (*progress)(void *user, const char *phase, uint64_t done, uint64_t total);
 } slm2_sink;
 
 typedef struct slm2_convert_options {
@@ -54,34 +56,48 @@ typedef struct slm2_convert_report {
   uint8_t chat_template_sha256[32];
 } slm2_convert_report;
 
-/* Lists the distinct shard names of an index file into names (each NUL-terminated, at most 128 bytes) in order of
- * first appearance. Refuses names that are not plain basenames [FIL-7], repeated keys, values that are not strings. */
-SLM2_NODISCARD slm2_status slm2_index_shards(const char *json, size_t n, char (*names)[128], uint32_t capacity, uint32_t *n_names, slm2_error *error);
+/* Lists the distinct shard names of an index file into names (each NUL-terminated) in order of first appearance.
+ * Refuses names that are not plain basenames [FIL-7], repeated keys, values that are not strings. mem: scratch of
+ * slm2_index_bytes(n) bytes. */
+#define SLM2_SHARD_NAME_MAX 128u
+size_t slm2_index_bytes(size_t n);
+SLM2_NODISCARD slm2_status slm2_index_shards(const char *json, size_t n, void *mem, size_t mem_bytes, char (*names)[SLM2_SHARD_NAME_MAX],
+                                             uint32_t capacity, uint32_t *n_names, slm2_error *error);
 
-/* Memory for converting this source: depends on the texts' sizes, the header sizes of the shards and one row group. */
+/* Memory for converting this source: depends on the texts, the header sizes of the shards (their first 8 bytes are
+ * read) and one row group of the widest matrix. Refuses what those alone show to be wrong. */
 SLM2_NODISCARD slm2_status slm2_convert_bytes(const slm2_source *source, size_t *bytes, slm2_error *error);
-/* Everything is checked (config, names, shapes, dtypes, ties, tokenizer) before the first byte is written. */
+/* Everything is checked (config, names, shapes, dtypes, ties, tokenizer) before the first byte is written. The data is
+ * written in order from offset 8 + header_bytes, the header last, at offset 0: an interrupted output has no header.
+ * On any failure, also of read or write, the output is worthless and *report unwritten. */
 SLM2_NODISCARD slm2_status slm2_convert_hf(const slm2_source *source, const slm2_sink *sink, const slm2_convert_options *options,
                                            void *mem, size_t mem_bytes, slm2_convert_report *report, slm2_error *error);
 
-/* tokenizer.json (+ the texts' sizes bound everything) to the bytes of a tokenizer section. The pipeline must be
- * Qwen's: NFC, the Split pattern, ByteLevel; anything else is refused by name [K13]. */
-SLM2_NODISCARD slm2_status slm2_tokenizer_convert_bytes(size_t json_bytes, size_t *scratch_bytes, size_t *section_capacity, slm2_error *error);
+/* tokenizer.json to the bytes of a tokenizer section (tokenizer/section.h). The pipeline must be Qwen's: NFC, the
+ * Split pattern, ByteLevel; anything else is refused by name [K13]. Sizes are exact counts of this text. */
+SLM2_NODISCARD slm2_status slm2_tokenizer_convert_bytes(const char *json, size_t n, size_t *scratch_bytes, size_t *section_capacity,
+                                                        slm2_error *error);
 SLM2_NODISCARD slm2_status slm2_tokenizer_convert(const char *json, size_t n, void *scratch, size_t scratch_bytes,
                                                   uint8_t *section, size_t capacity, size_t *section_bytes, slm2_error *error);
 
-/* Synthetic weights [D27]: an integer generator makes q and the bits of d; the same bytes on every machine. */
+/* Synthetic weights [D27]: an integer generator makes q and the bits of d; the same bytes on every machine
+ * (docs/FORMAT.md, "Synthetic models"). */
 typedef struct slm2_synth_params {
   slm2_config config;
   slm2_weight_form form;
   uint64_t seed;
-  const uint8_t *tokenizer; /* section bytes, or NULL */
+  const uint8_t *tokenizer; /* section bytes; NULL: a byte-level one of 256 byte tokens and Qwen3's added tokens */
   size_t tokenizer_bytes;
-  slm2_generation generation;
-  slm2_chat_format chat_format;
 } slm2_synth_params;
+
+/* Geometry by name: qwen3-0.6b, qwen3-1.7b, qwen3-4b, qwen3-8b, small, tiny. The last two take a vocabulary of
+ * n_tokens rounded up to 32 (0: that of the byte-level tokenizer). Unknown names are refused with the list. */
+SLM2_NODISCARD slm2_status slm2_synth_shape(const char *name, uint32_t n_tokens, slm2_config *config, slm2_error *error);
+/* n_tokens of a tokenizer section. */
+SLM2_NODISCARD slm2_status slm2_tokenizer_section_tokens(const uint8_t *section, size_t n, uint32_t *n_tokens, slm2_error *error);
+/* Generation defaults are Qwen3's; ids and chat format follow from the added tokens the tokenizer has. */
+SLM2_NODISCARD slm2_status slm2_synth_bytes(const slm2_synth_params *params, size_t *bytes, slm2_error *error);
 SLM2_NODISCARD slm2_status slm2_synth(const slm2_synth_params *params, const slm2_sink *sink, void *mem, size_t mem_bytes,
                                       slm2_convert_report *report, slm2_error *error);
-SLM2_NODISCARD slm2_status slm2_synth_bytes(const slm2_synth_params *params, size_t *bytes, slm2_error *error);
 
 #endif
