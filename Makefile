@@ -56,7 +56,10 @@ $(BUILD)/obj/%.o: %.c
 
 $(BUILD)/tests/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
-	@$(CC) $(FLAGS) -o $@ $< $(LIB)
+	@$(CC) $(FLAGS) -o $@ $< $(LIB) $(TEST_EXTRA)
+
+# Test-only: jansson's verdict beside ours, where it is installed.
+$(BUILD)/tests/test_json: private TEST_EXTRA := $(shell pkg-config --libs jansson 2>/dev/null && echo -DSLM2_HAVE_JANSSON)
 
 unit: $(TESTS) ## build and run the unit tests
 	@set -e; for t in $(TESTS); do $$t; done
