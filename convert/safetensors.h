@@ -15,7 +15,7 @@
 
 #define SLM2_ST_HEADER_MAX 100000000u /* the reference crate's limit */
 #define SLM2_ST_MAX_RANK 8u
-#define SLM2_ST_MAX_TENSORS 32768u
+#define SLM2_ST_MAX_TENSORS 32000u /* keeps the entries under 1 MiB */
 
 typedef enum slm2_st_dtype {
   SLM2_ST_BOOL, SLM2_ST_F4, SLM2_ST_F6_E2M3, SLM2_ST_F6_E3M2, SLM2_ST_U8, SLM2_ST_I8, SLM2_ST_F8_E5M2, SLM2_ST_F8_E4M3,
@@ -34,12 +34,12 @@ typedef struct slm2_st_tensor {
   uint64_t bytes;
 } slm2_st_tensor;
 
-/* One tensor as it is kept: where it stands in the header. 24 bytes, at least 47 bytes of header each. */
+/* One tensor as it is kept: where it stands in the header. 32 bytes. */
 typedef struct slm2_st_entry {
-  uint64_t begin;            /* data_offsets[0] */
-  uint32_t name_at, n_name;  /* in the header */
-  uint32_t value_at;         /* of its object's '{' */
-  bool indexed;              /* the index file named it */
+  uint64_t begin, end;      /* data_offsets */
+  uint32_t name_at, n_name; /* in the header */
+  uint32_t value_at;        /* of its object's '{' */
+  bool indexed;             /* the index file named it */
 } slm2_st_entry;
 
 /* A checked file. Entries are sorted by name. Keeps pointers to the lent header, memory and file name. */
