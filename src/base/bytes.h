@@ -37,26 +37,11 @@ static inline void slm2_store_u32(uint8_t *p, uint32_t v) {
 static inline void slm2_store_u64(uint8_t *p, uint64_t v) {
   for (int i = 0; i < 8; i++) p[i] = (uint8_t)(v >> (8 * i));
 }
-static inline float slm2_float_from_bits(uint32_t u) {
-  float f;
-  memcpy(&f, &u, sizeof f);
-  return f;
-}
-static inline uint32_t slm2_float_bits(float f) {
-  uint32_t u;
-  memcpy(&u, &f, sizeof u);
-  return u;
-}
-static inline double slm2_double_from_bits(uint64_t u) {
-  double f;
-  memcpy(&f, &u, sizeof f);
-  return f;
-}
-static inline uint64_t slm2_double_bits(double f) {
-  uint64_t u;
-  memcpy(&u, &f, sizeof u);
-  return u;
-}
+/* Bits and numbers: unions, because a freestanding compiler makes every memcpy a call. */
+static inline float slm2_float_from_bits(uint32_t u) { return (union { uint32_t u; float f; }){.u = u}.f; }
+static inline uint32_t slm2_float_bits(float f) { return (union { uint32_t u; float f; }){.f = f}.u; }
+static inline double slm2_double_from_bits(uint64_t u) { return (union { uint64_t u; double f; }){.u = u}.f; }
+static inline uint64_t slm2_double_bits(double f) { return (union { uint64_t u; double f; }){.f = f}.u; }
 /* f32 stored little-endian at p, on any host. */
 static inline float slm2_load_f32(const uint8_t *p) { return slm2_float_from_bits(slm2_load_u32(p)); }
 static inline void slm2_store_f32(uint8_t *p, float v) { slm2_store_u32(p, slm2_float_bits(v)); }
