@@ -51,7 +51,7 @@ uint32_t slm2_session_context(const slm2_session *s); /* capacity */
 const uint32_t *slm2_session_ids(const slm2_session *s);
 const slm2_model *slm2_session_model(const slm2_session *s);
 
-/* Called after each prefill tile with the new length; for progress only. */
+/* Called after each prefill tile with the new length and the one to come; for progress only. */
 typedef void slm2_progress_fn(void *user, uint32_t done, uint32_t total);
 /* Called with the logits [vocab] of every position in order; valid during the call. */
 typedef slm2_status slm2_logits_fn(void *user, uint32_t position, const float *logits);
@@ -59,22 +59,27 @@ typedef slm2_status slm2_logits_fn(void *user, uint32_t position, const float *l
 typedef struct slm2_run {
   const slm2_cancel *cancel;   /* may be NULL */
   slm2_progress_fn *progress;  /* may be NULL */
-  slm2_logits_fn *each_logits; /* NULL: only the last position's logits are computed */
+  slm2_logits_fn *each_logits; /* NULL: only the last position's logits are computed. A status it returns ends the call. */
   void *user;
+  bool no_logits; /* without each_logits: not even the last ones. For a chunk that is not the last of its text: logits that
+                     nobody asked for cannot overflow, so the status does not depend on how the text was cut [D5b] */
 } slm2_run;
 
 /* Computes n >= 1 more tokens. On OK the logits of the last one are ready. On any error or cancel the
- * length is what it was before the call [D5b]. SLM2_E_CONTEXT_OVERFLOW before any work when length + n
- * exceeds the context; SLM2_E_TOKEN for an id >= vocab. run may be NULL. */
+ * length is what it was before the call [D5b]; so are the logits, unless the next ones were already being
+ * written: then there are none. SLM2_E_CONTEXT_OVERFLOW before any work when length + n exceeds the
+ * context; SLM2_E_TOKEN for an id >= vocab. run may be NULL; ids may lie in slm2_session_ids. */
 SLM2_NODISCARD slm2_status slm2_session_append(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run, slm2_error *error);
 /* Forgets the tokens from position length on (length <= current). No memory is cleared; old data is unreachable. */
 SLM2_NODISCARD slm2_status slm2_session_rewind(slm2_session *s, uint32_t length, slm2_error *error);
 /* Makes the timeline equal ids[0..n): keeps the longest common prefix (at most n - 1 tokens, so that the
- * logits are fresh), rewinds, appends the rest. *n_reused tells how many were kept. On error the timeline
- * is back at its old length with its old ids when nothing was overwritten, else at the common prefix. */
+ * logits are fresh), rewinds, appends the rest. *n_reused tells how many were kept. Refusals of the ids or
+ * of their number come before any work and change nothing; after any later error the timeline is at the
+ * common prefix. */
 SLM2_NODISCARD slm2_status slm2_session_sync(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run,
                                              uint32_t *n_reused, slm2_error *error);
-/* Logits [vocab] after the last token, or NULL when none are valid (empty, or just rewound). */
+/* Logits [vocab] after the last token, or NULL when there are none: nothing computed yet, just rewound,
+ * appended with no_logits, or an append failed while it was writing them. */
 const float *slm2_session_logits(const slm2_session *s);
 
 /* --- generating ----------------------------------------------------------- */
@@ -88,6 +93,9 @@ typedef enum slm2_finish {
 } slm2_finish;
 const char *slm2_finish_name(slm2_finish finish); /* "stop", "length", "cancelled", "error", "none" */
 
+/* Which part of an answer a text belongs to. The border is the model's <think> and </think> TOKENS, never their text;
+ * they give no text themselves. An answer starts as REASONING when the prompt ends inside an open <think>: looking
+ * back from its end, <think> comes before any </think> or end token. */
 typedef enum slm2_channel { SLM2_CHANNEL_ANSWER = 0, SLM2_CHANNEL_REASONING = 1 } slm2_channel;
 
 #define SLM2_MAX_STOP_STRINGS 16u
@@ -104,29 +112,34 @@ typedef struct slm2_generate_params {
 } slm2_generate_params;
 
 /* One step's outcome. text is UTF-8, complete code points, what became certain with this step. It may be
- * empty, and may belong to earlier tokens. */
+ * empty, and may belong to earlier tokens. What could still become a stop string is held back until it is
+ * decided, so no part of a stop string is ever emitted. */
 typedef struct slm2_token_event {
-  uint32_t id;            /* SLM2_NO_TOKEN in a final event without a token */
-  uint32_t position;      /* of id on the timeline */
-  float logprob;          /* [D26] */
-  slm2_channel channel;   /* reasoning between the model's <think> and </think> TOKENS, never by text */
+  uint32_t id;            /* the end token too; SLM2_NO_TOKEN in a final event without a token (cancel, error) */
+  uint32_t position;      /* of id on the timeline; without a token, the session's length */
+  float logprob;          /* [D26]; 0 without a token */
+  slm2_channel channel;   /* of text. The event of a <think> or </think> token is the last of the channel it leaves */
   slm2_finish finish;     /* != NONE: the last event */
   size_t n_text;
   char text[SLM2_TEXT_MAX];
 } slm2_token_event;
 
 /* State of one answer: caller-lent, about 10 KB, no interior pointers into itself. Starts at word 0 of
- * its seed's stream [D20]. Special tokens give no text. */
+ * its seed's stream [D20]. Special tokens give no text; stop strings are matched within each channel. */
 typedef struct slm2_generator slm2_generator;
 size_t slm2_generator_bytes(void);
-/* The session must have logits. params is copied, stop strings included. */
+/* mem: 16-byte aligned, kept. The session must have logits, and room for one token more: else
+ * SLM2_E_CONTEXT_OVERFLOW. Stop strings must be UTF-8. params is copied, stop strings included. */
 SLM2_NODISCARD slm2_status slm2_generator_init(void *mem, size_t mem_bytes, slm2_session *s, const slm2_generate_params *params,
                                                slm2_generator **out, slm2_error *error);
-/* Samples one token, computes the logits for the next one, releases text. After the final event it is an
- * SLM2_E_ARGUMENT. On cancel: SLM2_OK with finish CANCELLED and all held text; on error: that status, the
- * event filled with finish ERROR and all held text; in both cases the tokens before it stay on the timeline [D5b]. */
+/* Appends the token of the step before to the timeline, samples the next one, releases text. The penalty's context is
+ * the whole timeline. So the last token of an answer (stop, length) is not on the timeline: slm2_session_sync with the
+ * next prompt computes it. A full context ends the answer with LENGTH: its last token has the last position, and
+ * timeline, keys and values stay. After the final event, or when somebody else changed the session's timeline, it is an
+ * SLM2_E_ARGUMENT and the event is unwritten. On cancel: SLM2_OK with finish CANCELLED and all held text; on error: that
+ * status, the event filled with finish ERROR and all held text; in both cases the tokens on the timeline stay [D5b]. */
 SLM2_NODISCARD slm2_status slm2_generator_next(slm2_generator *g, const slm2_cancel *cancel, slm2_token_event *event, slm2_error *error);
-uint32_t slm2_generator_count(const slm2_generator *g); /* tokens sampled, the stop token included */
+uint32_t slm2_generator_count(const slm2_generator *g); /* tokens sampled, the end token included */
 uint64_t slm2_generator_words_used(const slm2_generator *g);
 
 #endif
