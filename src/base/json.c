@@ -17,7 +17,7 @@ enum {
 };
 
 static slm2_status refuse(const slm2_json *j, size_t at, slm2_error *error, const char *why) {
-  return slm2_fail(error, SLM2_E_JSON, "json", j->what, at, "not valid JSON at byte %u: %s", (uint64_t)at, why);
+  return slm2_fail(error, SLM2_E_JSON, "json", j->what, j->base + at, "not valid JSON at byte %u: %s", j->base + at, why);
 }
 
 void slm2_json_init(slm2_json *j, const char *text, size_t n, const char *what) {
@@ -247,8 +247,8 @@ static const char *type_name(slm2_json_type type) {
 }
 
 static slm2_status wrong_type(const slm2_json *j, const slm2_json_token *t, const char *wanted, slm2_error *error) {
-  return slm2_fail(error, SLM2_E_JSON, "json", j->what, t->offset, "at byte %u: %s was expected, but %s came",
-                   (uint64_t)t->offset, wanted, type_name(t->type));
+  return slm2_fail(error, SLM2_E_JSON, "json", j->what, j->base + t->offset, "at byte %u: %s was expected, but %s came",
+                   j->base + t->offset, wanted, type_name(t->type));
 }
 
 slm2_status slm2_json_expect(slm2_json *j, slm2_json_type type, slm2_json_token *out, slm2_error *error) {
@@ -330,7 +330,7 @@ bool slm2_json_is(const slm2_json_token *t, const char *s) {
 }
 
 static slm2_status bad_value(const slm2_json *j, const slm2_json_token *t, const char *name, const char *why, slm2_error *error) {
-  return slm2_fail(error, SLM2_E_JSON, j->what, name, t->offset, "%s at byte %u %s", name, (uint64_t)t->offset, why);
+  return slm2_fail(error, SLM2_E_JSON, j->what, name, j->base + t->offset, "%s at byte %u %s", name, j->base + t->offset, why);
 }
 
 static slm2_status integer(const slm2_json *j, const slm2_json_token *t, const char *name, uint64_t max, uint64_t *out,
@@ -341,8 +341,8 @@ static slm2_status integer(const slm2_json *j, const slm2_json_token *t, const c
     if (!is_digit(t->raw[i])) return bad_value(j, t, name, "is not a non-negative integer without fraction or exponent", error);
     unsigned digit = (unsigned)(t->raw[i] - '0');
     if (v > max / 10 || v * 10 > max - digit) {
-      return slm2_fail(error, SLM2_E_JSON, j->what, name, t->offset, "%s at byte %u is larger than %u", name,
-                       (uint64_t)t->offset, max);
+      return slm2_fail(error, SLM2_E_JSON, j->what, name, j->base + t->offset, "%s at byte %u is larger than %u", name,
+                       j->base + t->offset, max);
     }
     v = v * 10 + digit;
   }

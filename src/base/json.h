@@ -6,7 +6,7 @@
  *
  * Refused with offset and reason: anything outside the grammar, invalid UTF-8, a byte order mark, lone
  * surrogate escapes, raw control bytes in strings, numbers like 01 or +1, trailing commas or text, nesting
- * deeper than SLM2_JSON_DEPTH. Duplicate keys are the consumer's matter (slm2_json_keys helps).
+ * deeper than SLM2_JSON_DEPTH. Duplicate keys are the consumer's matter.
  */
 #ifndef SLM2_BASE_JSON_H
 #define SLM2_BASE_JSON_H
@@ -29,13 +29,14 @@ typedef struct slm2_json_token {
   const char *raw; /* KEY, STRING: between the quotes, escapes undecoded. NUMBER: its text. */
   size_t n_raw;
   bool escaped;    /* raw contains a backslash */
-  size_t offset;   /* of the token's first byte (the quote of a string) */
+  size_t offset;   /* of the token's first byte in text (the quote of a string) */
 } slm2_json_token;
 
 typedef struct slm2_json {
   const char *text;
   size_t n, at;
   const char *what;              /* names the text in errors */
+  uint64_t base;                 /* added to offsets in errors: where text begins in its file; 0 after init */
   uint32_t depth;
   uint8_t state;                 /* what the grammar allows next */
   uint8_t kind[SLM2_JSON_DEPTH]; /* '{' or '[' per open level */

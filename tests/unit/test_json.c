@@ -219,6 +219,20 @@ static void test_other_values(void) {
   CHECK(slm2_json_next(&j, &t, &e) == SLM2_OK && slm2_json_f64(&j, &t, "t", &v, &e) == SLM2_OK && v == 0);
 }
 
+/* A text that begins at byte 8 of its file is refused with offsets in the file. */
+static void test_base(void) {
+  slm2_json j;
+  slm2_json_token t;
+  slm2_error e;
+  uint64_t v;
+  slm2_json_init(&j, "[-1,x]", 6, "text");
+  j.base = 8;
+  CHECK(slm2_json_expect(&j, SLM2_JSON_OBJECT, &t, &e) == SLM2_E_JSON && e.offset == 8 && strstr(e.message, "at byte 8") != NULL);
+  CHECK(slm2_json_next(&j, &t, &e) == SLM2_OK && slm2_json_next(&j, &t, &e) == SLM2_OK && t.offset == 1);
+  CHECK(slm2_json_u64(&j, &t, "v", &v, &e) == SLM2_E_JSON && e.offset == 9 && strstr(e.message, "at byte 9") != NULL);
+  CHECK(slm2_json_next(&j, &t, &e) == SLM2_E_JSON && e.offset == 12 && strstr(e.message, "at byte 12") != NULL);
+}
+
 static void test_skip(void) {
   static const char text[] = "{\"a\":{\"b\":[1,[2,{\"c\":3}]]},\"d\":4,\"e\":[5,[6]],\"f\":7}";
   slm2_json j;
@@ -331,6 +345,7 @@ int main(void) {
   test_decode();
   test_integers();
   test_other_values();
+  test_base();
   test_skip();
   test_escape();
   test_hostile();
