@@ -1,6 +1,7 @@
 /* convert/hf_chat.c: which chat template a folder has. Templates are never executed: they are recognised by their
  * SHA-256, and src/tokenizer renders the known one in C [K13]. */
 #include "convert/hf.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/sha256.h"
 
