@@ -26,6 +26,9 @@
 #define SLM2_MAX_VOCAB 1048576u
 #define SLM2_MAX_HEADS 1024u
 #define SLM2_MAX_HEAD_DIM 512u
+#define SLM2_MAX_INTERMEDIATE 262144u
+#define SLM2_MAX_POSITIONS 16777216u        /* 2^24: every position is exact in f32 [D14] */
+#define SLM2_MAX_TOKENIZER_BYTES 268435456u /* 256 MiB; Qwen3's section is about 5 MB */
 #define SLM2_MAX_EOS 8u
 
 /* Storage form of the 2-D weights: one form for the whole file, the same bits from both.
@@ -44,21 +47,21 @@ typedef struct slm2_config {
   uint32_t layers;
   uint32_t heads;    /* query heads; heads % kv_heads == 0; heads * head_dim % 32 == 0 */
   uint32_t kv_heads; /* kv_heads * head_dim % 32 == 0 */
-  uint32_t head_dim; /* even, % 8 == 0 */
+  uint32_t head_dim; /* % 8 == 0 */
   uint32_t vocab;    /* rows of the embedding, % 32 == 0 */
   uint32_t max_positions; /* max_position_embeddings: the longest context the model was made for */
-  uint32_t rope_theta;    /* informative: the table in the file is what is used [D14] */
-  float rms_eps;          /* held as f32 [D13] */
+  uint32_t rope_theta;    /* 2 .. 2^31; informative: the table in the file is what is used [D14] */
+  float rms_eps;          /* held as f32 [D13]; 0 < rms_eps <= 1 */
   bool tied;              /* logits use the embedding; else lm_head.weight is stored */
 } slm2_config;
 
-/* The model's own generation_config.json, as sampling defaults. */
+/* The model's own generation_config.json, as sampling defaults. Ids are < vocab. */
 typedef struct slm2_generation {
   bool do_sample; /* false: greedy by default */
-  float temperature;
+  float temperature;    /* finite, >= 0 */
   uint32_t top_k;
-  float top_p;
-  float repeat_penalty;
+  float top_p;          /* finite, >= 0 */
+  float repeat_penalty; /* finite, > 0 */
   uint32_t bos, pad;            /* UINT32_MAX when the source has none */
   uint32_t n_eos, eos[SLM2_MAX_EOS]; /* any of these ends an answer */
 } slm2_generation;
@@ -74,8 +77,8 @@ typedef struct slm2_header {
   slm2_generation generation;
   slm2_weight_form form;
   slm2_chat_format chat_format;
-  char license[64];          /* SPDX identifier in lower case, or "unknown" */
-  char source[64];           /* e.g. "Qwen/Qwen3-0.6B", "synth", or "unknown" */
+  char license[64];          /* SPDX identifier in lower case (a-z 0-9 . + -), or "unknown" */
+  char source[64];           /* e.g. "Qwen/Qwen3-0.6B", "synth", or "unknown"; printable ASCII, no quote or backslash */
   char source_revision[48];  /* 40 hex digits when the source files' SHA-256 are known, else "unknown" */
   uint64_t tokenizer_bytes;  /* payload of the tokenizer section, without padding; 0 = no tokenizer */
   uint64_t header_bytes;     /* n */
@@ -94,19 +97,21 @@ typedef struct slm2_section {
   char name[64];
   slm2_dtype dtype;
   uint32_t n_dims;  /* 1 or 2 */
-  uint64_t dims[2]; /* [n] or [rows, cols] */
+  uint64_t dims[2]; /* [n] (and dims[1] = 1), or [rows, cols] */
   uint64_t offset;  /* from the start of the data, % 64 == 0 */
   uint64_t bytes;   /* payload, without padding */
   uint64_t padded_bytes; /* with padding: the next section starts at offset + padded_bytes */
 } slm2_section;
 
 uint32_t slm2_section_count(const slm2_config *config);
-/* Section i of a header whose config, form and tokenizer_bytes are set. SLM2_E_ARGUMENT when i is out of range. */
+/* Section i of a header whose config (one that slm2_config_check accepts), form and tokenizer_bytes are set.
+ * SLM2_E_ARGUMENT when i is out of range. */
 SLM2_NODISCARD slm2_status slm2_section_get(const slm2_header *header, uint32_t i, slm2_section *out);
 /* Sum of the payloads of weights and norms: what "tensor bytes" means (633,495,552 for the 0.6B in Q8_0). */
 uint64_t slm2_tensor_bytes(const slm2_header *header);
 uint64_t slm2_parameter_count(const slm2_config *config);
-/* Checks every limit and divisibility above; names the field and the numbers. */
+/* Checks every limit and divisibility above; names the field and the numbers: SLM2_E_DIMENSION_MISMATCH for a
+ * dimension that does not divide, SLM2_E_UNSUPPORTED for one beyond the limits. */
 SLM2_NODISCARD slm2_status slm2_config_check(const slm2_config *config, slm2_error *error);
 
 /* --- reading ------------------------------------------------------------ */
