@@ -21,7 +21,7 @@ class Config:
     num_attention_heads: int = 4
     num_key_value_heads: int = 2
     head_dim: int = 64
-    max_position_embeddings: int = 1024
+    max_position_embeddings: int = 2048
     rms_norm_eps: float = 1e-6
     rope_theta: float = 1e6
 
@@ -48,7 +48,7 @@ class Attention(nn.Module):
         self.q_norm = RMSNorm(c.head_dim, c.rms_norm_eps)
         self.k_norm = RMSNorm(c.head_dim, c.rms_norm_eps)
 
-    def forward(self, x, cos, sin):
+    def forward(self, x, cos, sin, cache=None):
         c, (batch, length, _) = self.c, x.shape
 
         def heads(y, n):  # [batch, length, n * head_dim] -> [batch, n, length, head_dim]
@@ -57,9 +57,13 @@ class Attention(nn.Module):
         q = rope(self.q_norm(heads(self.q_proj(x), c.num_attention_heads)), cos, sin)
         k = rope(self.k_norm(heads(self.k_proj(x), c.num_key_value_heads)), cos, sin)
         v = heads(self.v_proj(x), c.num_key_value_heads)
+        if cache is not None:  # keys and values of the earlier positions
+            if cache:
+                k, v = torch.cat((cache[0], k), 2), torch.cat((cache[1], v), 2)
+            cache[:] = k, v
         group = c.num_attention_heads // c.num_key_value_heads
         k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=length > 1)
         return self.o_proj(y.transpose(1, 2).reshape(batch, length, -1))
 
 
@@ -82,8 +86,8 @@ class Layer(nn.Module):
         self.input_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps)
         self.post_attention_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps)
 
-    def forward(self, x, cos, sin):
-        x = x + self.self_attn(self.input_layernorm(x), cos, sin)
+    def forward(self, x, cos, sin, cache=None):
+        x = x + self.self_attn(self.input_layernorm(x), cos, sin, cache)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -109,13 +113,17 @@ class Qwen3(nn.Module):
                 last = name.endswith(("o_proj.weight", "down_proj.weight"))
                 nn.init.normal_(p, std=residual_std if last else 0.02)
 
-    def hidden(self, ids):
-        """Final normed states [batch, length, hidden] of right-padded ids."""
-        length = ids.shape[1]
-        cos, sin = self.cos[:length], self.sin[:length]
+    def hidden(self, ids, caches=None, start=0):
+        """Final normed states [batch, length, hidden] of right-padded ids.
+
+        With caches (a list for each layer, empty at first) ids are either a
+        whole prompt or one id at position `start`.
+        """
+        here = slice(start, start + ids.shape[1])
+        cos, sin = self.cos[here], self.sin[here]
         x = self.model.embed_tokens(ids)
-        for layer in self.model.layers:
-            x = layer(x, cos, sin)
+        for index, layer in enumerate(self.model.layers):
+            x = layer(x, cos, sin, caches[index] if caches else None)
         return self.model.norm(x)
 
     def logits(self, states):

@@ -1,0 +1,1 @@
+"""The text of the demo model: everything it is taught, as generated conversations."""
