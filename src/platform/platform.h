@@ -23,7 +23,7 @@ SLM2_NODISCARD slm2_status slm2_file_read(slm2_file *file, uint64_t offset, void
 void slm2_file_close(slm2_file *file);
 
 /* A file being made: a temporary neighbour of path that replaces it on commit (write, fsync, rename, fsync of the
- * folder) or vanishes on abandon and on process death by a signal we see. Nothing is ever left half written under path. */
+ * folder) or vanishes on abandon, on exit() and on process death by a signal we see. Nothing is ever left half written under path. */
 typedef struct slm2_output slm2_output;
 SLM2_NODISCARD slm2_status slm2_output_create(const char *path, slm2_output **out, slm2_error *error);
 SLM2_NODISCARD slm2_status slm2_output_write(slm2_output *output, uint64_t offset, const void *bytes, size_t n, slm2_error *error);

@@ -143,13 +143,17 @@ static _Atomic(uintptr_t) interrupt_handler; /* the user's function; atomic beca
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define N_ENDING (sizeof ending_signals / sizeof ending_signals[0])
 
+static void remove_unfinished(void) {
+  for (slm2_output *o = unfinished; o != NULL; o = o->next) unlink(o->temporary);
+}
+
 static void on_signal(int number) {
   int saved = errno;
   uintptr_t handler = atomic_load(&interrupt_handler);
   if (number == SIGINT && handler != 0) {
     ((void (*)(void))handler)();
   } else {
-    for (slm2_output *o = unfinished; o != NULL; o = o->next) unlink(o->temporary);
+    remove_unfinished();
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns */
   }
@@ -243,6 +247,8 @@ slm2_status slm2_output_create(const char *path, slm2_output **out, slm2_error *
   if (path[0] == 0) return io_fail(error, "create", "output", ENOENT);
   if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return refuse_kind("create", path, st.st_mode, error);
   install_handlers();
+  static bool registered;
+  if (!registered) registered = atexit(remove_unfinished) == 0;
   slm2_output *o = calloc(1, sizeof *o);
   if (o != NULL) {
     o->path = strdup(path);

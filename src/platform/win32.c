@@ -164,18 +164,23 @@ static SRWLOCK unfinished_lock = SRWLOCK_INIT;
 static slm2_output *unfinished;
 static _Atomic(uintptr_t) interrupt_handler;
 
+/* The lock is kept: the process is ending, and no output may be committed or begun any more. */
+static void remove_unfinished(void) {
+  AcquireSRWLockExclusive(&unfinished_lock);
+  for (slm2_output *o = unfinished; o != NULL; o = o->next) {
+    CloseHandle(o->handle);
+    DeleteFileW(o->temporary);
+  }
+  unfinished = NULL;
+}
+
 static BOOL WINAPI on_console(DWORD event) {
   uintptr_t handler = atomic_load(&interrupt_handler);
   if (event == CTRL_C_EVENT && handler != 0) {
     ((void (*)(void))handler)();
     return TRUE;
   }
-  /* The lock is kept: the process is ending, and no output may be committed or begun any more. */
-  AcquireSRWLockExclusive(&unfinished_lock);
-  for (slm2_output *o = unfinished; o != NULL; o = o->next) {
-    CloseHandle(o->handle);
-    DeleteFileW(o->temporary);
-  }
+  remove_unfinished();
   return FALSE;
 }
 
@@ -238,6 +243,8 @@ slm2_status slm2_output_create(const char *path, slm2_output **out, slm2_error *
   if (path[0] == 0) return io_fail(error, "create", "output", ERROR_PATH_NOT_FOUND);
   if (slm2_is_directory(path)) return slm2_fail(error, SLM2_E_IO, "create", path, SLM2_NO_OFFSET, "is a folder, not a file");
   install_handler();
+  static bool registered;
+  if (!registered) registered = atexit(remove_unfinished) == 0;
   slm2_output *o = calloc(1, sizeof *o);
   if (o == NULL) return io_fail(error, "create", path, ERROR_NOT_ENOUGH_MEMORY);
   o->path = _strdup(path);

@@ -1,0 +1,81 @@
+/* cli/report.c: how the command line speaks: results to stdout, reasons and progress to stderr, and Ctrl-C. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+slm2_cancel cli_cancel;
+
+static void on_interrupt(void) { atomic_store(&cli_cancel, 1); }
+
+void cli_catch_interrupts(void) { slm2_on_interrupt(on_interrupt); }
+
+bool cli_cancelled(void) { return atomic_load(&cli_cancel) != 0; }
+
+bool cli_out(const char *bytes, size_t n) {
+  if (ferror(stdout)) return false;
+  errno = 0;
+  if (fwrite(bytes, 1, n, stdout) == n && fflush(stdout) == 0) return true;
+  if (errno != EPIPE) cli_complain(CLI_FAILED, "stdout", "%s", strerror(errno));
+  return false;
+}
+
+int cli_out_text(const cli_text *t) { return cli_out(t->bytes, t->n) ? CLI_OK : CLI_FAILED; }
+
+/* One line, whatever bytes a file name or an argument holds. */
+static void print_line(char *line) {
+  for (char *p = line; *p != 0; p++)
+    if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
+  fprintf(stderr, "slm2: %s\n", line);
+  fflush(stderr);
+}
+
+int cli_complain(int code, const char *what, const char *fmt, ...) {
+  char line[1024];
+  int n = snprintf(line, sizeof line, "%.600s: ", what);
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(line + n, sizeof line - (size_t)n, fmt, args);
+  va_end(args);
+  print_line(line);
+  return code;
+}
+
+int cli_fail(const slm2_error *e) {
+  char line[1024], where[40] = "";
+  if (e->offset != UINT64_MAX) snprintf(where, sizeof where, " (at %llu)", (unsigned long long)e->offset);
+  bool both = e->operation[0] != 0 && e->name[0] != 0;
+  snprintf(line, sizeof line, "%s%s%s: %s%s", e->operation, both ? ": " : "", e->name, e->message, where);
+  print_line(line);
+  return e->code == SLM2_E_CANCELLED ? CLI_CANCELLED : CLI_FAILED;
+}
+
+#define BAR_CELLS 24
+#define PROGRESS_NS 100000000u
+
+void cli_progress_begin(cli_progress *p) { *p = (cli_progress){false, slm2_is_terminal(2), slm2_clock_ns()}; }
+
+void cli_progress_show(cli_progress *p, const char *phase, uint64_t done, uint64_t total) {
+  if (!p->enabled) return;
+  uint64_t now = slm2_clock_ns();
+  if (now - p->last_ns < PROGRESS_NS) return;
+  p->last_ns = now;
+  p->shown = true;
+  double share = total == 0 ? 1.0 : (double)done / (double)total;
+  if (share > 1.0) share = 1.0;
+  char bar[BAR_CELLS + 1];
+  memset(bar, ' ', BAR_CELLS);
+  memset(bar, '#', (size_t)(share * BAR_CELLS));
+  bar[BAR_CELLS] = 0;
+  fprintf(stderr, "\r%-10.10s [%s] %3d%%", phase, bar, (int)(share * 100.0));
+  fflush(stderr);
+}
+
+void cli_progress_end(cli_progress *p) {
+  if (!p->shown) return;
+  p->shown = false;
+  fputs("\r\033[K", stderr);
+  fflush(stderr);
+}
