@@ -40,8 +40,9 @@ slm2_status slm2_added_index(slm2_tokenizer *t, uint16_t *order, slm2_error *err
     if (at < i) {
       const uint8_t *other = sorted_text(t, at, &n_at);
       if (compare(text, n, other, n_at) == 0)
-        return slm2_fail_n(error, SLM2_E_FORMAT, "tokenizer", (const char *)text, n, SLM2_NO_OFFSET, "added tokens %u and %u have the same text",
-                           (uint64_t)added_id(t, order[at]), (uint64_t)added_id(t, i));
+        return slm2_fail_n(error, SLM2_E_FORMAT, "tokenizer", (const char *)text, n, SLM2_NO_OFFSET,
+                           "added tokens %u and %u have the same text", (uint64_t)added_id(t, order[at]),
+                           (uint64_t)added_id(t, i));
     }
     memmove(order + at + 1, order + at, (i - at) * sizeof *order);
     order[at] = (uint16_t)i;

@@ -26,7 +26,9 @@ struct slm2_tokenizer {
   uint32_t added_first[8]; /* bit per byte that begins some added token */
 };
 
-static inline uint32_t slm2_token_at(const slm2_tokenizer *t, uint32_t id) { return id == 0 ? 0 : slm2_load_u32(t->ends + 4 * ((size_t)id - 1)); }
+static inline uint32_t slm2_token_at(const slm2_tokenizer *t, uint32_t id) {
+  return id == 0 ? 0 : slm2_load_u32(t->ends + 4 * ((size_t)id - 1));
+}
 static inline uint32_t slm2_token_length(const slm2_tokenizer *t, uint32_t id) {
   return slm2_load_u32(t->ends + 4 * (size_t)id) - slm2_token_at(t, id);
 }
@@ -50,7 +52,9 @@ static inline uint32_t slm2_merge_rank(const slm2_tokenizer *t, uint32_t left, u
     if (slm2_load_u32(row) == left && slm2_load_u32(row + 4) == right) return rank;
   }
 }
-static inline uint32_t slm2_merge_result(const slm2_tokenizer *t, uint32_t rank) { return slm2_load_u32(t->merges + 12 * (size_t)rank + 8); }
+static inline uint32_t slm2_merge_result(const slm2_tokenizer *t, uint32_t rank) {
+  return slm2_load_u32(t->merges + 12 * (size_t)rank + 8);
+}
 
 /* --- added.c ----------------------------------------------------------------- */
 

@@ -84,7 +84,8 @@ static void merge(word_state *w, uint32_t at, uint32_t n) {
   }
 }
 
-size_t slm2_merge_word(const slm2_tokenizer *t, const uint8_t *word, size_t n, uint32_t *scratch, uint32_t *ids, size_t capacity) {
+size_t slm2_merge_word(const slm2_tokenizer *t, const uint8_t *word, size_t n, uint32_t *scratch, uint32_t *ids,
+                       size_t capacity) {
   word_state w = {.t = t};
   start(&w, word, (uint32_t)n, scratch);
   for (;;) {

@@ -20,7 +20,8 @@ static uint64_t stage_words(uint64_t n) {
 static slm2_status scratch_bytes(size_t n, size_t *bytes, slm2_error *error) {
   uint64_t total = n > SLM2_TEXT_MAX ? UINT64_MAX : 4 * stage_words(n) + 3 * (uint64_t)n;
   if (slm2_to_size(total, bytes) && total != UINT64_MAX) return SLM2_OK;
-  return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", "text", SLM2_NO_OFFSET, "a text of %u bytes is too long for this machine", (uint64_t)n);
+  return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", "text", SLM2_NO_OFFSET, "a text of %u bytes is too long for this machine",
+                   (uint64_t)n);
 }
 
 slm2_status slm2_tokenize_scratch_bytes(size_t n, size_t *bytes) {
@@ -39,17 +40,20 @@ static void put_piece(const slm2_tokenizer *t, const uint8_t *piece, size_t n, u
 
 slm2_status slm2_tokenize(const slm2_tokenizer *t, const uint8_t *text, size_t n, slm2_specials specials, const uint8_t *mask,
                           void *scratch, size_t lent_bytes, uint32_t *ids, size_t capacity, size_t *n_ids, slm2_error *error) {
-  if (t == NULL || (text == NULL && n != 0) || (scratch == NULL && n != 0) || (uintptr_t)scratch % 16 != 0 || (ids == NULL && capacity != 0) || n_ids == NULL)
+  if (t == NULL || (text == NULL && n != 0) || (scratch == NULL && n != 0) || (uintptr_t)scratch % 16 != 0 ||
+      (ids == NULL && capacity != 0) || n_ids == NULL)
     return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", NULL, SLM2_NO_OFFSET, "a required pointer is NULL or not aligned");
   if (specials != SLM2_SPECIALS_OFF && specials != SLM2_SPECIALS_ON && specials != SLM2_SPECIALS_MASKED)
-    return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", "specials", SLM2_NO_OFFSET, "mode %u is none of 0, 1, 2", (uint64_t)specials);
+    return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", "specials", SLM2_NO_OFFSET, "mode %u is none of 0, 1, 2",
+                     (uint64_t)specials);
   if ((specials == SLM2_SPECIALS_MASKED) != (mask != NULL) && n != 0)
-    return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", "mask", SLM2_NO_OFFSET, "a mask belongs to masked mode, and masked mode needs one");
+    return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", "mask", SLM2_NO_OFFSET,
+                     "a mask belongs to masked mode, and masked mode needs one");
   size_t need;
   SLM2_TRY(scratch_bytes(n, &need, error));
   if (lent_bytes < need)
-    return slm2_fail(error, SLM2_E_MEMORY, "tokenize", "scratch", SLM2_NO_OFFSET, "%u bytes of text need %u of scratch, %u were lent",
-                     (uint64_t)n, (uint64_t)need, (uint64_t)lent_bytes);
+    return slm2_fail(error, SLM2_E_MEMORY, "tokenize", "scratch", SLM2_NO_OFFSET,
+                     "%u bytes of text need %u of scratch, %u were lent", (uint64_t)n, (uint64_t)need, (uint64_t)lent_bytes);
   uint32_t *words = scratch;
   uint8_t *normal = scratch == NULL ? NULL : (uint8_t *)scratch + 4 * (size_t)stage_words(n);
   output out = {ids, 0, capacity};
@@ -67,7 +71,8 @@ slm2_status slm2_tokenize(const slm2_tokenizer *t, const uint8_t *text, size_t n
   }
   if (piece < n) put_piece(t, text + piece, n - piece, words, normal, &out);
   if (out.count > capacity)
-    return slm2_fail(error, SLM2_E_MEMORY, "tokenize", "ids", SLM2_NO_OFFSET, "%u ids do not fit in %u", (uint64_t)out.count, (uint64_t)capacity);
+    return slm2_fail(error, SLM2_E_MEMORY, "tokenize", "ids", SLM2_NO_OFFSET, "%u ids do not fit in %u", (uint64_t)out.count,
+                     (uint64_t)capacity);
   *n_ids = out.count;
   return SLM2_OK;
 }
