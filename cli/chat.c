@@ -162,7 +162,8 @@ static int turn(chat_state *c, const cli_text *line) {
 static void show_stats(const chat_state *c) {
   fprintf(stderr, "model %s, %s, kv %s\n", c->model.identity, slm2_profile_name((slm2_profile)c->setup.profile),
           slm2_kv_name((slm2_kv_type)c->setup.kv));
-  fprintf(stderr, "seed %llu, temperature %g\n", (unsigned long long)c->sampling.params.seed, (double)c->sampling.params.temperature);
+  fprintf(stderr, "seed %llu, temperature %g\n", (unsigned long long)c->sampling.params.seed,
+          (double)c->sampling.params.temperature);
   fprintf(stderr, "context: %u of %u positions in use\n", slm2_session_length(c->session.session), c->context);
   if (c->last.finish == SLM2_FINISH_NONE) return;
   fprintf(stderr, "last answer: seed %llu, prompt %u tokens (%u cached, %.0f ms), answer %u tokens (%.1f a second), finish %s\n",

@@ -61,6 +61,7 @@ int cli_out_text(const cli_text *t); /* CLI_OK, or CLI_FAILED when stdout has fa
 int cli_complain(int code, const char *what, const char *fmt, ...) CLI_PRINTF(3, 4);
 /* The same for an error of the library. Cancelled gives CLI_CANCELLED, everything else CLI_FAILED. */
 int cli_fail(const slm2_error *error);
+int cli_fail_in(const char *path, const slm2_error *error); /* an error about what the file at path holds */
 
 /* A bar on stderr, at most ten times a second and on a terminal only. */
 typedef struct cli_progress {

@@ -21,8 +21,8 @@ static const char help[] =
   "Example:\n"
   "  slm2 convert Qwen3-0.6B qwen3-0.6b.slm2\n";
 
-static const char *const text_names[SLM2_SOURCE_TEXTS] = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-                                          "chat_template.jinja"};
+static const char *const text_names[SLM2_SOURCE_TEXTS] = {"config.json", "generation_config.json", "tokenizer.json",
+                                                          "tokenizer_config.json", "chat_template.jinja"};
 
 typedef struct convert_input {
   const char *folder;
@@ -47,7 +47,8 @@ static char *path_in(const char *folder, const char *name) {
 }
 
 /* An absent file is no error here: convert/ knows which ones are required. */
-static slm2_status map_optional(const char *folder, const char *name, slm2_mapping *map, const char **text, size_t *n, slm2_error *error) {
+static slm2_status map_optional(const char *folder, const char *name, slm2_mapping *map, const char **text, size_t *n,
+                                slm2_error *error) {
   char *path = path_in(folder, name);
   slm2_status status = SLM2_OK;
   if (slm2_file_exists(path)) {
@@ -79,7 +80,8 @@ static slm2_status open_shards(convert_input *in, slm2_error *error) {
     in->names = cli_alloc(SLM2_MAX_SHARDS, sizeof *in->names);
     size_t bytes = slm2_index_bytes(s->index_bytes);
     void *scratch = cli_alloc(bytes, 1);
-    slm2_status status = slm2_index_shards(s->index, s->index_bytes, scratch, bytes, in->names, SLM2_MAX_SHARDS, &s->n_shards, error);
+    slm2_status status =
+        slm2_index_shards(s->index, s->index_bytes, scratch, bytes, in->names, SLM2_MAX_SHARDS, &s->n_shards, error);
     free(scratch);
     SLM2_TRY(status);
     for (uint32_t i = 0; i < s->n_shards; i++) in->shard_names[i] = in->names[i];
@@ -114,13 +116,15 @@ static int report(const char *out, const slm2_convert_report *r) {
   cli_text t = {0};
   char a[CLI_GROUPED_MAX], hex[65];
   cli_text_report(&t, out, r);
-  if (r->zero_blocks > 0) cli_text_print(&t, "  note      %s blocks of 32 weights are zero in Q8_0\n", cli_grouped(r->zero_blocks, a));
+  if (r->zero_blocks > 0)
+    cli_text_print(&t, "  note      %s blocks of 32 weights are zero in Q8_0\n", cli_grouped(r->zero_blocks, a));
   if (r->lm_head_duplicate) cli_text_puts(&t, "  note      lm_head.weight equals the tied embedding and is stored once\n");
   int code = cli_out_text(&t);
   cli_text_free(&t);
   if (r->chat_template_unknown) {
     slm2_hex(r->chat_template_sha256, 32, hex);
-    cli_complain(code, "warning", "the chat template (SHA-256 %s) is unknown: run --raw works, chat and -p refuse; --chat-format qwen3 forces Qwen3's", hex);
+    cli_complain(code, "warning", "the chat template (SHA-256 %s) is unknown: run --raw works, chat and -p refuse; "
+                 "--chat-format qwen3 forces Qwen3's", hex);
   }
   return code;
 }
@@ -158,7 +162,8 @@ int cli_cmd_convert(int argc, char **argv) {
   size_t n = strlen(paths[1]);
   if (n < 6 || strcmp(paths[1] + n - 5, ".slm2") != 0) /* so that no source file can be its own output */
     return cli_complain(CLI_USAGE, paths[1], "the output's name must end with .slm2");
-  if (!slm2_is_directory(paths[0])) return cli_complain(CLI_FAILED, paths[0], "is not a folder; give the Hugging Face folder of a model");
+  if (!slm2_is_directory(paths[0]))
+    return cli_complain(CLI_FAILED, paths[0], "is not a folder; give the Hugging Face folder of a model");
   slm2_convert_options how = {.form = rows ? SLM2_FORM_ROWS : SLM2_FORM_PANELS, .force_chat_qwen3 = chat_given};
   convert_input *in = cli_alloc(1, sizeof *in);
   in->folder = paths[0];

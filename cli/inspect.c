@@ -53,15 +53,17 @@ static void text_config(cli_text *t, const model_view *v, const char *path) {
   cli_text_print(t, "%s: SLM2 version %u\n", path, SLM2_FORMAT_VERSION);
   cli_text_print(t, "  identity    %s\n", v->identity);
   cli_text_print(t, "  source      %s, revision %s, license %s\n", h->source, h->source_revision, h->license);
-  cli_text_print(t, "  file        %s bytes: header %s, data %s in %llu chunks\n", cli_grouped(v->map.n, a), cli_grouped(h->header_bytes, b),
-                 cli_grouped(h->data_bytes, d), (unsigned long long)h->n_chunks);
+  cli_text_print(t, "  file        %s bytes: header %s, data %s in %llu chunks\n", cli_grouped(v->map.n, a),
+                 cli_grouped(h->header_bytes, b), cli_grouped(h->data_bytes, d), (unsigned long long)h->n_chunks);
   cli_text_print(t, "  tensors     %s bytes, %s parameters, layout %s\n", cli_grouped(slm2_tensor_bytes(h), a),
                  cli_grouped(slm2_parameter_count(c), b), form_name(h));
-  cli_text_print(t, "  model       hidden %u, mlp %u, layers %u, heads %u, kv heads %u, head dim %u, vocabulary %u, %s\n", c->hidden,
-                 c->intermediate, c->layers, c->heads, c->kv_heads, c->head_dim, c->vocab, c->tied ? "tied" : "untied");
+  cli_text_print(t, "  model       hidden %u, mlp %u, layers %u, heads %u, kv heads %u, head dim %u, vocabulary %u, %s\n",
+                 c->hidden, c->intermediate, c->layers, c->heads, c->kv_heads, c->head_dim, c->vocab,
+                 c->tied ? "tied" : "untied");
   cli_text_print(t, "  positions   %u, rope theta %u, rms eps ", c->max_positions, c->rope_theta);
   cli_text_f32(t, c->rms_eps);
-  cli_text_print(t, "\n  tokenizer   %s bytes, chat format %s\n", cli_grouped(h->tokenizer_bytes, a), cli_chat_name(h->chat_format));
+  cli_text_print(t, "\n  tokenizer   %s bytes, chat format %s\n", cli_grouped(h->tokenizer_bytes, a),
+                 cli_chat_name(h->chat_format));
 }
 
 static void text_generation(cli_text *t, const slm2_generation *g) {
@@ -85,8 +87,8 @@ static slm2_status text_sections(cli_text *t, const slm2_header *h) {
     if (status != SLM2_OK) return status;
     cli_text shape = {0};
     cli_text_print(&shape, s.n_dims == 2 ? "%llu x %llu" : "%llu", (unsigned long long)s.dims[0], (unsigned long long)s.dims[1]);
-    cli_text_print(t, "  %-48s %-8s %-16s %14llu %14llu\n", s.name, dtype_name(h, s.dtype), shape.bytes, (unsigned long long)s.offset,
-                   (unsigned long long)s.bytes);
+    cli_text_print(t, "  %-48s %-8s %-16s %14llu %14llu\n", s.name, dtype_name(h, s.dtype), shape.bytes,
+                   (unsigned long long)s.offset, (unsigned long long)s.bytes);
     cli_text_free(&shape);
   }
   return SLM2_OK;
@@ -105,13 +107,15 @@ static void json_config(cli_text *t, const model_view *v) {
   cli_text_print(t, ",\"file_bytes\":%llu,\"header_bytes\":%llu,\"data_bytes\":%llu,\"tensor_bytes\":%llu,\"parameters\":%llu",
                  (unsigned long long)v->map.n, (unsigned long long)h->header_bytes, (unsigned long long)h->data_bytes,
                  (unsigned long long)slm2_tensor_bytes(h), (unsigned long long)slm2_parameter_count(c));
-  cli_text_print(t, ",\"layout\":\"%s\",\"chat_format\":\"%s\",\"tokenizer_bytes\":%llu", form_name(h), cli_chat_name(h->chat_format),
-                 (unsigned long long)h->tokenizer_bytes);
-  cli_text_print(t, ",\"config\":{\"hidden\":%u,\"intermediate\":%u,\"layers\":%u,\"heads\":%u,\"kv_heads\":%u,\"head_dim\":%u", c->hidden,
-                 c->intermediate, c->layers, c->heads, c->kv_heads, c->head_dim);
-  cli_text_print(t, ",\"vocab\":%u,\"max_positions\":%u,\"rope_theta\":%u,\"rms_eps\":", c->vocab, c->max_positions, c->rope_theta);
+  cli_text_print(t, ",\"layout\":\"%s\",\"chat_format\":\"%s\",\"tokenizer_bytes\":%llu", form_name(h),
+                 cli_chat_name(h->chat_format), (unsigned long long)h->tokenizer_bytes);
+  cli_text_print(t, ",\"config\":{\"hidden\":%u,\"intermediate\":%u,\"layers\":%u,\"heads\":%u,\"kv_heads\":%u,\"head_dim\":%u",
+                 c->hidden, c->intermediate, c->layers, c->heads, c->kv_heads, c->head_dim);
+  cli_text_print(t, ",\"vocab\":%u,\"max_positions\":%u,\"rope_theta\":%u,\"rms_eps\":", c->vocab, c->max_positions,
+                 c->rope_theta);
   cli_text_f32(t, c->rms_eps);
-  cli_text_print(t, ",\"tied\":%s},\"generation\":{\"do_sample\":%s,\"temperature\":", c->tied ? "true" : "false", g->do_sample ? "true" : "false");
+  cli_text_print(t, ",\"tied\":%s},\"generation\":{\"do_sample\":%s,\"temperature\":", c->tied ? "true" : "false",
+                 g->do_sample ? "true" : "false");
   cli_text_f32(t, g->temperature);
   cli_text_print(t, ",\"top_k\":%u,\"top_p\":", g->top_k);
   cli_text_f32(t, g->top_p);
@@ -159,8 +163,9 @@ static slm2_status inspect_slm2(const char *path, bool json, cli_text *t, slm2_e
       text_generation(t, &v.header.generation);
       status = text_sections(t, &v.header);
     }
-    if (status != SLM2_OK) *error = (slm2_error){.code = status, .operation = "inspect", .message = "a checked header has no such section",
-                                                 .offset = UINT64_MAX};
+    if (status != SLM2_OK)
+      *error = (slm2_error){
+          .code = status, .operation = "inspect", .message = "a checked header has no such section", .offset = UINT64_MAX};
   }
   slm2_unmap(&v.map);
   return status;
@@ -179,8 +184,11 @@ static void print_tensors(const slm2_safetensors *st, uint64_t file_bytes, const
     slm2_st_get(st, i, &tensor);
     cli_text name = {0}, shape = {0};
     cli_text_json(&name, tensor.name, tensor.n_name);
-    for (uint32_t k = 0; k < tensor.rank; k++) cli_text_print(&shape, "%s%llu", k == 0 ? "" : ",", (unsigned long long)tensor.dims[k]);
-    cli_text_print(t, json ? "%s{\"name\":%s,\"dtype\":\"%s\",\"shape\":[%s],\"offset\":%llu,\"bytes\":%llu}" : "%s  %-48s %-8s [%s] at %llu, %llu bytes\n",
+    for (uint32_t k = 0; k < tensor.rank; k++)
+      cli_text_print(&shape, "%s%llu", k == 0 ? "" : ",", (unsigned long long)tensor.dims[k]);
+    cli_text_print(t,
+                   json ? "%s{\"name\":%s,\"dtype\":\"%s\",\"shape\":[%s],\"offset\":%llu,\"bytes\":%llu}"
+                        : "%s  %-48s %-8s [%s] at %llu, %llu bytes\n",
                    json && i > 0 ? "," : "", name.bytes, slm2_st_dtype_name(tensor.dtype), shape.n > 0 ? shape.bytes : "",
                    (unsigned long long)tensor.offset, (unsigned long long)tensor.bytes);
     cli_text_free(&name);
@@ -190,19 +198,20 @@ static void print_tensors(const slm2_safetensors *st, uint64_t file_bytes, const
 }
 
 static slm2_status inspect_safetensors(const char *path, bool json, cli_text *t, slm2_error *error) {
+  const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
   slm2_file *file = NULL;
   uint64_t file_bytes = 0;
   uint8_t first[8] = {0};
   size_t n = 0;
   slm2_status status = slm2_file_open(path, &file, &file_bytes, error);
   if (status == SLM2_OK) status = slm2_file_read(file, 0, first, file_bytes < 8 ? (size_t)file_bytes : 8, error);
-  if (status == SLM2_OK) status = slm2_st_header_length(path, first, file_bytes, &n, error);
+  if (status == SLM2_OK) status = slm2_st_header_length(name, first, file_bytes, &n, error);
   if (status == SLM2_OK) {
     char *header = cli_alloc(n, 1);
     void *memory = cli_alloc(slm2_st_bytes(n), 1);
     slm2_safetensors st;
     status = slm2_file_read(file, 8, header, n, error);
-    if (status == SLM2_OK) status = slm2_st_open(path, header, n, file_bytes, memory, slm2_st_bytes(n), &st, error);
+    if (status == SLM2_OK) status = slm2_st_open(name, header, n, file_bytes, memory, slm2_st_bytes(n), &st, error);
     if (status == SLM2_OK) print_tensors(&st, file_bytes, path, json, t);
     free(memory);
     free(header);
@@ -223,7 +232,7 @@ int cli_cmd_inspect(int argc, char **argv) {
   slm2_error error = {0};
   cli_text t = {0};
   slm2_status status = safetensors ? inspect_safetensors(path, json, &t, &error) : inspect_slm2(path, json, &t, &error);
-  code = status == SLM2_OK ? cli_out_text(&t) : cli_fail(&error);
+  code = status == SLM2_OK ? cli_out_text(&t) : cli_fail_in(path, &error);
   cli_text_free(&t);
   return code;
 }

@@ -17,7 +17,7 @@ int cli_model_open(cli_model *m, const char *path) {
   }
   if (status != SLM2_OK) {
     cli_model_close(m);
-    return cli_fail(&error);
+    return cli_fail_in(path, &error);
   }
   uint8_t identity[32];
   slm2_model_identity(m->model, identity);
@@ -42,7 +42,8 @@ void cli_model_close(cli_model *m) {
 int cli_context(const slm2_header *header, const cli_setup *setup, uint32_t *context) {
   uint32_t longest = header->config.max_positions;
   if (setup->context > longest)
-    return cli_complain(CLI_USAGE, "--context", "%u positions are more than the %u this model was made for", setup->context, longest);
+    return cli_complain(CLI_USAGE, "--context", "%u positions are more than the %u this model was made for", setup->context,
+                        longest);
   *context = setup->context != 0 ? setup->context : longest < CLI_CONTEXT ? longest : CLI_CONTEXT;
   return CLI_OK;
 }
@@ -75,12 +76,14 @@ int cli_check_ids(const cli_model *m, const char *what, const cli_ids *ids) {
   uint32_t vocab = m->header->config.vocab;
   for (size_t i = 0; i < ids->n; i++)
     if (ids->at[i] >= vocab)
-      return cli_complain(CLI_USAGE, what, "id %u (number %zu of the list) is not below the vocabulary of %u", ids->at[i], i + 1, vocab);
+      return cli_complain(CLI_USAGE, what, "id %u (number %zu of the list) is not below the vocabulary of %u", ids->at[i], i + 1,
+                          vocab);
   return CLI_OK;
 }
 
 int cli_check_room(size_t n_ids, uint32_t context, uint32_t max_positions) {
   if (n_ids < context) return CLI_OK;
-  return cli_complain(CLI_FAILED, "prompt", "%zu tokens and one to answer need %zu positions, but the context has %u (--context allows up to %u)",
+  return cli_complain(CLI_FAILED, "prompt",
+                      "%zu tokens and one to answer need %zu positions, but the context has %u (--context allows up to %u)",
                       n_ids, n_ids + 1, context, max_positions);
 }

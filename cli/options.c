@@ -24,8 +24,8 @@ bool cli_number(const char *text, size_t n, uint64_t low, uint64_t high, uint64_
 static int set_number(const cli_option *o, const char *value) {
   uint64_t number;
   if (!cli_number(value, strlen(value), o->low, o->high, &number))
-    return cli_complain(CLI_USAGE, o->name, "\"%.200s\" is not a whole number from %llu to %llu", value, (unsigned long long)o->low,
-                        (unsigned long long)o->high);
+    return cli_complain(CLI_USAGE, o->name, "\"%.200s\" is not a whole number from %llu to %llu", value,
+                        (unsigned long long)o->low, (unsigned long long)o->high);
   if (o->kind == CLI_U64) *(uint64_t *)o->target = number;
   else *(uint32_t *)o->target = (uint32_t)number;
   return CLI_CONTINUE;

@@ -45,9 +45,10 @@ void cli_text_report(cli_text *t, const char *path, const slm2_convert_report *r
   slm2_hex(r->identity, 32, hex);
   cli_text_print(t, "wrote %s: %s bytes, tensors %s\n", path, cli_grouped(8 + h->header_bytes + h->data_bytes, a),
                  cli_grouped(slm2_tensor_bytes(h), b));
-  cli_text_print(t, "  model     %s parameters: hidden %u, layers %u, heads %u, kv heads %u, head dim %u, mlp %u, vocabulary %u, %s\n",
-                 cli_grouped(slm2_parameter_count(c), a), c->hidden, c->layers, c->heads, c->kv_heads, c->head_dim, c->intermediate,
-                 c->vocab, c->tied ? "tied" : "untied");
+  cli_text_print(
+      t, "  model     %s parameters: hidden %u, layers %u, heads %u, kv heads %u, head dim %u, mlp %u, vocabulary %u, %s\n",
+      cli_grouped(slm2_parameter_count(c), a), c->hidden, c->layers, c->heads, c->kv_heads, c->head_dim, c->intermediate,
+      c->vocab, c->tied ? "tied" : "untied");
   cli_text_print(t, "  layout    %s\n", h->form == SLM2_FORM_PANELS ? "panels" : "rows");
   cli_text_print(t, "  source    %s, revision %s, license %s\n", h->source, h->source_revision, h->license);
   cli_text_print(t, "  tokenizer %s bytes, chat format %s\n", cli_grouped(h->tokenizer_bytes, a), cli_chat_name(h->chat_format));

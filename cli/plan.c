@@ -87,8 +87,8 @@ static void print_terms(cli_text *t, const plan_options *o, const plan_model *p,
   snprintf(note, sizeof note, "tensors %s", cli_grouped(slm2_tensor_bytes(&p->header), a));
   term(t, "file", p->map.n, note);
   term(t, "index", p->index_bytes, "header and tokenizer index");
-  snprintf(note, sizeof note, "2 x %u layers x %u kv heads x %u x %u positions x %u bytes", c->layers, c->kv_heads, c->head_dim, context,
-           o->setup.kv == SLM2_KV_F32 ? 4u : 2u);
+  snprintf(note, sizeof note, "2 x %u layers x %u kv heads x %u x %u positions x %u bytes", c->layers, c->kv_heads, c->head_dim,
+           context, o->setup.kv == SLM2_KV_F32 ? 4u : 2u);
   term(t, "kv", plan->kv, note);
   term(t, "scratch", plan->scratch, "activations of one tile, attention scores");
   term(t, "logits", plan->logits, "");
@@ -103,12 +103,13 @@ static void print_json(cli_text *t, const plan_options *o, const plan_model *p, 
   cli_text_puts(t, "{\"file\":");
   cli_text_print(t, "%llu,\"tensor_bytes\":%llu,\"index\":%llu", (unsigned long long)p->map.n,
                  (unsigned long long)slm2_tensor_bytes(&p->header), (unsigned long long)p->index_bytes);
-  cli_text_print(t, ",\"context\":%u,\"max_positions\":%u,\"kv_type\":\"%s\",\"profile\":\"%s\"", context, p->header.config.max_positions,
-                 slm2_kv_name((slm2_kv_type)o->setup.kv), slm2_profile_name((slm2_profile)o->setup.profile));
-  cli_text_print(t, ",\"kv\":%llu,\"scratch\":%llu,\"logits\":%llu,\"sampler\":%llu,\"tokens\":%llu,\"state\":%llu,\"session\":%llu,\"total\":%llu",
-                 (unsigned long long)plan->kv, (unsigned long long)plan->scratch, (unsigned long long)plan->logits,
-                 (unsigned long long)plan->sampler, (unsigned long long)plan->tokens, (unsigned long long)plan->state,
-                 (unsigned long long)plan->total, (unsigned long long)total_bytes(p, plan));
+  cli_text_print(t, ",\"context\":%u,\"max_positions\":%u,\"kv_type\":\"%s\",\"profile\":\"%s\"", context,
+                 p->header.config.max_positions, slm2_kv_name((slm2_kv_type)o->setup.kv),
+                 slm2_profile_name((slm2_profile)o->setup.profile));
+  cli_text_print(t, ",\"kv\":%llu,\"scratch\":%llu,\"logits\":%llu,\"sampler\":%llu", (unsigned long long)plan->kv,
+                 (unsigned long long)plan->scratch, (unsigned long long)plan->logits, (unsigned long long)plan->sampler);
+  cli_text_print(t, ",\"tokens\":%llu,\"state\":%llu,\"session\":%llu,\"total\":%llu", (unsigned long long)plan->tokens,
+                 (unsigned long long)plan->state, (unsigned long long)plan->total, (unsigned long long)total_bytes(p, plan));
 }
 
 static int report(const plan_options *o, const plan_model *p, uint32_t context) {
@@ -122,8 +123,10 @@ static int report(const plan_options *o, const plan_model *p, uint32_t context) 
     uint64_t budget = (uint64_t)o->pages * PAGE_BYTES;
     uint32_t largest = largest_context(p, &o->setup, budget);
     char a[CLI_GROUPED_MAX], b[CLI_GROUPED_MAX], c[CLI_GROUPED_MAX];
-    if (o->json) cli_text_print(&t, ",\"pages\":%u,\"budget\":%llu,\"largest_context\":%u", o->pages, (unsigned long long)budget, largest);
-    else if (largest == 0) cli_text_print(&t, "budget of %s pages = %s bytes: no context fits\n", cli_grouped(o->pages, a), cli_grouped(budget, b));
+    if (o->json)
+      cli_text_print(&t, ",\"pages\":%u,\"budget\":%llu,\"largest_context\":%u", o->pages, (unsigned long long)budget, largest);
+    else if (largest == 0)
+      cli_text_print(&t, "budget of %s pages = %s bytes: no context fits\n", cli_grouped(o->pages, a), cli_grouped(budget, b));
     else cli_text_print(&t, "budget of %s pages = %s bytes: the largest context that fits is %s\n", cli_grouped(o->pages, a),
                         cli_grouped(budget, b), cli_grouped(largest, c));
   }
@@ -147,7 +150,7 @@ int cli_cmd_plan(int argc, char **argv) {
   if (code != CLI_OK) return code;
   slm2_error error = {0};
   plan_model p = {0};
-  if (open_header(&p, o.file, &error) != SLM2_OK) code = cli_fail(&error);
+  if (open_header(&p, o.file, &error) != SLM2_OK) code = cli_fail_in(o.file, &error);
   uint32_t context = 0;
   if (code == CLI_OK) code = cli_context(&p.header, &o.setup, &context);
   if (code == CLI_OK) code = report(&o, &p, context);

@@ -46,7 +46,8 @@ int cli_tokenize(const cli_model *m, const char *text, size_t n, slm2_specials s
     return cli_complain(CLI_FAILED, "text", "%zu bytes are too many to tokenize", n);
   void *scratch = cli_alloc(scratch_bytes, 1);
   uint32_t *fresh = cli_alloc(3 * n + 1, sizeof *fresh);
-  status = slm2_tokenize(m->tokenizer, (const uint8_t *)text, n, specials, mask, scratch, scratch_bytes, fresh, 3 * n + 1, &n_ids, &error);
+  status = slm2_tokenize(m->tokenizer, (const uint8_t *)text, n, specials, mask, scratch, scratch_bytes, fresh, 3 * n + 1, &n_ids,
+                         &error);
   free(scratch);
   if (status == SLM2_OK)
     for (size_t i = 0; i < n_ids; i++) cli_ids_add(ids, fresh[i]);
@@ -55,8 +56,8 @@ int cli_tokenize(const cli_model *m, const char *text, size_t n, slm2_specials s
 }
 
 /* Measures with capacity 0, then renders. *text and *mask are cli_alloc'ed on CLI_OK. */
-static int render_text(const cli_model *m, const char *json, size_t n, const slm2_chat_options *options, char **text, uint8_t **mask,
-                       size_t *n_text) {
+static int render_text(const cli_model *m, const char *json, size_t n, const slm2_chat_options *options, char **text,
+                       uint8_t **mask, size_t *n_text) {
   slm2_error error = {0};
   slm2_chat_format format = m->header->chat_format;
   size_t scratch_bytes = 0, capacity = 0;
@@ -88,7 +89,8 @@ int cli_render(const cli_model *m, const char *json, size_t n, const slm2_chat_o
   if (code != CLI_OK) return code;
   if (text != NULL) cli_text_add(text, bytes, n_text);
   if (ids != NULL)
-    code = cli_tokenize(m, bytes, n_text, raw_specials ? SLM2_SPECIALS_ON : SLM2_SPECIALS_MASKED, raw_specials ? NULL : mask, ids);
+    code =
+        cli_tokenize(m, bytes, n_text, raw_specials ? SLM2_SPECIALS_ON : SLM2_SPECIALS_MASKED, raw_specials ? NULL : mask, ids);
   free(bytes);
   free(mask);
   return code;

@@ -43,14 +43,21 @@ int cli_complain(int code, const char *what, const char *fmt, ...) {
   return code;
 }
 
-int cli_fail(const slm2_error *e) {
-  char line[1024], where[40] = "";
-  if (e->offset != UINT64_MAX) snprintf(where, sizeof where, " (at %llu)", (unsigned long long)e->offset);
-  bool both = e->operation[0] != 0 && e->name[0] != 0;
-  snprintf(line, sizeof line, "%s%s%s: %s%s", e->operation, both ? ": " : "", e->name, e->message, where);
+/* "path: operation: name: message (at byte N)", without what would be said twice. */
+int cli_fail_in(const char *path, const slm2_error *e) {
+  char line[1024], where[48];
+  snprintf(where, sizeof where, "byte %llu", (unsigned long long)e->offset);
+  bool has_path = path[0] != 0 && strcmp(path, e->name) != 0;
+  bool has_name = e->name[0] != 0 && strncmp(e->message, e->name, strlen(e->name)) != 0;
+  bool has_offset = e->offset != UINT64_MAX && strstr(e->message, where) == NULL;
+  snprintf(line, sizeof line, "%.500s%s%s%s%s%s%s%s%s%s", has_path ? path : "", has_path ? ": " : "", e->operation,
+           e->operation[0] != 0 ? ": " : "", has_name ? e->name : "", has_name ? ": " : "", e->message, has_offset ? " (at " : "",
+           has_offset ? where : "", has_offset ? ")" : "");
   print_line(line);
   return e->code == SLM2_E_CANCELLED ? CLI_CANCELLED : CLI_FAILED;
 }
+
+int cli_fail(const slm2_error *e) { return cli_fail_in("", e); }
 
 #define BAR_CELLS 24
 #define PROGRESS_NS 100000000u

@@ -24,9 +24,9 @@ static const char help[] =
   "Computing:\n" CLI_SETUP_HELP
   "\n"
   "Output: the answer, token by token. Reasoning is shown dimmed on a terminal and left out of a pipe.\n"
-  "  --json             one JSON object a line: {\"id\",\"text\",\"logprob\",\"channel\"} for each token, then one with the whole\n"
-  "                     \"text\", \"reasoning\", \"finish\" (stop, length, cancelled, error), token counts, \"seed\", \"timings\",\n"
-  "                     \"model\" (SHA-256 of the file's header), \"profile\", \"kv\" and \"digest\" (SHA-256 over the id as u32\n"
+  "  --json             one JSON object a line: id, text, logprob and channel (answer, reasoning) for each token, then\n"
+  "                     one with the whole text, reasoning, finish (stop, length, cancelled, error), token counts, seed,\n"
+  "                     timings, model (SHA-256 of the file's header), profile, kv and digest (SHA-256 over the id as u32\n"
   "                     and the logprob as f32, little endian, of every sampled token)\n"
   "The seed is printed on stderr when one was drawn. Exit: 0, 1 failed, 2 bad usage, 130 cancelled.\n"
   "\n"
@@ -59,9 +59,13 @@ static int parse(int argc, char **argv, run_options *o) {
   int code = cli_parse(argc, argv, help, options, CLI_COUNT(options), &o->file, names, 1);
   if (code != CLI_CONTINUE) return code;
   int given = (o->prompt != NULL) + (o->messages != NULL) + (o->raw != NULL) + (o->ids != NULL);
-  if (given != 1) return cli_complain(CLI_USAGE, "run", "give exactly one of -p, --messages, --raw and --ids, not %d; try slm2 run --help", given);
-  if (o->system != NULL && o->prompt == NULL) return cli_complain(CLI_USAGE, "--system", "goes with -p only; put it into the messages instead");
-  if (o->no_think && (o->raw != NULL || o->ids != NULL)) return cli_complain(CLI_USAGE, "--no-think", "goes with -p and --messages only");
+  if (given != 1)
+    return cli_complain(CLI_USAGE, "run", "give exactly one of -p, --messages, --raw and --ids, not %d; try slm2 run --help",
+                        given);
+  if (o->system != NULL && o->prompt == NULL)
+    return cli_complain(CLI_USAGE, "--system", "goes with -p only; put it into the messages instead");
+  if (o->no_think && (o->raw != NULL || o->ids != NULL))
+    return cli_complain(CLI_USAGE, "--no-think", "goes with -p and --messages only");
   if (o->raw_specials && o->ids != NULL) return cli_complain(CLI_USAGE, "--raw-specials", "goes with text, not with --ids");
   code = cli_setup_finish(&o->setup);
   return code == CLI_OK ? CLI_CONTINUE : code;
@@ -140,8 +144,8 @@ static int json_result(const run_options *o, const cli_model *m, const run_resul
   cli_text_json(&t, a->reasoning.bytes, a->reasoning.n);
   cli_text_print(&t, ",\"finish\":\"%s\",\"prompt_tokens\":%u,\"cached_tokens\":0,\"completion_tokens\":%u,\"seed\":%llu",
                  slm2_finish_name(a->finish), r->n_prompt, a->n_tokens, (unsigned long long)o->sampling.params.seed);
-  cli_text_print(&t, ",\"timings\":{\"load_ms\":%.3f,\"prefill_ms\":%.3f,\"decode_ms\":%.3f,\"tokens_per_second\":%.3f}", cli_ms(m->load_ns),
-                 cli_ms(r->prefill_ns), cli_ms(a->decode_ns), cli_rate(a->n_tokens, a->decode_ns));
+  cli_text_print(&t, ",\"timings\":{\"load_ms\":%.3f,\"prefill_ms\":%.3f,\"decode_ms\":%.3f,\"tokens_per_second\":%.3f}",
+                 cli_ms(m->load_ns), cli_ms(r->prefill_ns), cli_ms(a->decode_ns), cli_rate(a->n_tokens, a->decode_ns));
   cli_text_print(&t, ",\"model\":\"%s\",\"profile\":\"%s\",\"kv\":\"%s\",\"digest\":\"%s\"", m->identity,
                  slm2_profile_name((slm2_profile)o->setup.profile), slm2_kv_name((slm2_kv_type)o->setup.kv), digest);
   if (r->status != SLM2_OK && r->status != SLM2_E_CANCELLED) {
@@ -168,7 +172,8 @@ static void compute(const run_options *o, slm2_session *session, const cli_ids *
     r->answer.finish = r->status == SLM2_E_CANCELLED ? SLM2_FINISH_CANCELLED : SLM2_FINISH_ERROR;
     return;
   }
-  r->status = cli_generate(session, &o->sampling, o->sampling.params.seed, o->json ? json_event : view_event, &view, &r->answer, &r->error);
+  r->status = cli_generate(session, &o->sampling, o->sampling.params.seed, o->json ? json_event : view_event, &view, &r->answer,
+                           &r->error);
   cli_view_end(&view);
 }
 

@@ -31,7 +31,8 @@ static int load_tokenizer(const char *folder, uint8_t **section, size_t *n_secti
   if (status == SLM2_OK) {
     void *scratch = cli_alloc(scratch_bytes, 1);
     *section = cli_alloc(capacity, 1);
-    status = slm2_tokenizer_convert((const char *)map.bytes, (size_t)map.n, scratch, scratch_bytes, *section, capacity, n_section, &error);
+    status = slm2_tokenizer_convert((const char *)map.bytes, (size_t)map.n, scratch, scratch_bytes, *section, capacity, n_section,
+                                    &error);
     free(scratch);
   }
   slm2_unmap(&map);

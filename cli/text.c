@@ -19,7 +19,8 @@ void *cli_alloc(size_t count, size_t size) {
 /* Doubles: adding n bytes one at a time stays linear. */
 static void *grown(void *old, size_t used, size_t *capacity, size_t extra, size_t size) {
   size_t need = used + extra;
-  if (need < used || need > SIZE_MAX / 2 / size) exit(cli_complain(CLI_FAILED, "memory", "%zu more items cannot be addressed", extra));
+  if (need < used || need > SIZE_MAX / 2 / size)
+    exit(cli_complain(CLI_FAILED, "memory", "%zu more items cannot be addressed", extra));
   if (need <= *capacity) return old;
   size_t next = *capacity < 64 ? 64 : *capacity;
   while (next < need) next *= 2;

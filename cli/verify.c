@@ -24,7 +24,8 @@ typedef struct verify_state {
 static slm2_status read_all(verify_state *v, slm2_error *error) {
   cli_progress progress;
   cli_progress_begin(&progress);
-  slm2_status status = slm2_reader_init(v->memory, slm2_reader_bytes(), v->header, SLM2_HEADER_MAX, v->n_bytes, &v->reader, error);
+  slm2_status status =
+      slm2_reader_init(v->memory, slm2_reader_bytes(), v->header, SLM2_HEADER_MAX, v->n_bytes, &v->reader, error);
   if (status == SLM2_OK) status = SLM2_NEED_MORE;
   uint64_t at = 0;
   while (status == SLM2_NEED_MORE && at < v->n_bytes) {
@@ -51,8 +52,8 @@ static int report(const verify_state *v, const char *path) {
   cli_text t = {0};
   cli_text_print(&t, "verified %s\n", path);
   char a[CLI_GROUPED_MAX], b[CLI_GROUPED_MAX], c[CLI_GROUPED_MAX], d[CLI_GROUPED_MAX];
-  cli_text_print(&t, "  file      %s bytes: header %s, data %s in %s chunks\n", cli_grouped(v->n_bytes, a), cli_grouped(h->header_bytes, b),
-                 cli_grouped(h->data_bytes, c), cli_grouped(h->n_chunks, d));
+  cli_text_print(&t, "  file      %s bytes: header %s, data %s in %s chunks\n", cli_grouped(v->n_bytes, a),
+                 cli_grouped(h->header_bytes, b), cli_grouped(h->data_bytes, c), cli_grouped(h->n_chunks, d));
   cli_text_print(&t, "  tensors   %s bytes\n", cli_grouped(slm2_tensor_bytes(h), a));
   cli_text_print(&t, "  identity  %s\n", hex);
   int code = cli_out_text(&t);
@@ -74,8 +75,9 @@ int cli_cmd_verify(int argc, char **argv) {
   cli_catch_interrupts();
   slm2_status status = read_all(&v, &error);
   if (status == SLM2_OK) code = report(&v, file);
-  else if (status == SLM2_NEED_MORE) code = cli_complain(CLI_FAILED, file, "the file ends early, after %llu bytes", (unsigned long long)v.n_bytes);
-  else code = cli_fail(&error);
+  else if (status == SLM2_NEED_MORE)
+    code = cli_complain(CLI_FAILED, file, "the file ends early, after %llu bytes", (unsigned long long)v.n_bytes);
+  else code = cli_fail_in(file, &error);
   slm2_file_close(v.file);
   free(v.memory);
   free(v.header);

@@ -19,14 +19,17 @@ void slm2_unmap(slm2_mapping *mapping);
 /* A file open for positioned reads (any size, 64-bit offsets). */
 typedef struct slm2_file slm2_file;
 SLM2_NODISCARD slm2_status slm2_file_open(const char *path, slm2_file **out, uint64_t *n_bytes, slm2_error *error);
-SLM2_NODISCARD slm2_status slm2_file_read(slm2_file *file, uint64_t offset, void *buffer, size_t n, slm2_error *error); /* exactly n */
+SLM2_NODISCARD slm2_status slm2_file_read(slm2_file *file, uint64_t offset, void *buffer, size_t n,
+                                          slm2_error *error); /* exactly n */
 void slm2_file_close(slm2_file *file);
 
 /* A file being made: a temporary neighbour of path that replaces it on commit (write, fsync, rename, fsync of the
- * folder) or vanishes on abandon, on exit() and on process death by a signal we see. Nothing is ever left half written under path. */
+ * folder) or vanishes on abandon, on exit() and on process death by a signal we see. Nothing is ever left half
+ * written under path. */
 typedef struct slm2_output slm2_output;
 SLM2_NODISCARD slm2_status slm2_output_create(const char *path, slm2_output **out, slm2_error *error);
-SLM2_NODISCARD slm2_status slm2_output_write(slm2_output *output, uint64_t offset, const void *bytes, size_t n, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_output_write(slm2_output *output, uint64_t offset, const void *bytes, size_t n,
+                                             slm2_error *error);
 SLM2_NODISCARD slm2_status slm2_output_commit(slm2_output *output, slm2_error *error); /* frees output, on failure too */
 void slm2_output_abandon(slm2_output *output);
 

@@ -33,7 +33,8 @@ static slm2_status io_fail(slm2_error *error, const char *operation, const char 
 }
 
 static slm2_status refuse_kind(const char *operation, const char *path, mode_t mode, slm2_error *error) {
-  return slm2_fail(error, SLM2_E_IO, operation, path, SLM2_NO_OFFSET, "%s", S_ISDIR(mode) ? "is a folder, not a file" : "is not a regular file");
+  return slm2_fail(error, SLM2_E_IO, operation, path, SLM2_NO_OFFSET, "%s",
+                   S_ISDIR(mode) ? "is a folder, not a file" : "is not a regular file");
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -106,7 +107,8 @@ slm2_status slm2_file_open(const char *path, slm2_file **out, uint64_t *n_bytes,
 
 slm2_status slm2_file_read(slm2_file *file, uint64_t offset, void *buffer, size_t n, slm2_error *error) {
   if (offset > INT64_MAX || n > (uint64_t)INT64_MAX - offset)
-    return slm2_fail(error, SLM2_E_ARGUMENT, "read", file->path, offset, "%u bytes reach beyond 64-bit file offsets", (uint64_t)n);
+    return slm2_fail(error, SLM2_E_ARGUMENT, "read", file->path, offset, "%u bytes reach beyond 64-bit file offsets",
+                     (uint64_t)n);
   uint8_t *p = buffer;
   while (n > 0) {
     ssize_t got = pread(file->fd, p, n < IO_PIECE ? n : IO_PIECE, (off_t)offset);
@@ -380,7 +382,8 @@ slm2_status slm2_memory_reserve(uint64_t bytes, void **out, slm2_error *error) {
                      "%u bytes cannot be addressed", bytes);
   void *p = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED)
-    return slm2_fail(error, SLM2_E_MEMORY, "reserve", "memory", SLM2_NO_OFFSET, "the system refuses %u bytes: %s", bytes, strerror(errno));
+    return slm2_fail(error, SLM2_E_MEMORY, "reserve", "memory", SLM2_NO_OFFSET, "the system refuses %u bytes: %s", bytes,
+                     strerror(errno));
   *out = p;
   return SLM2_OK;
 }

@@ -23,8 +23,8 @@
 
 static slm2_status io_fail(slm2_error *error, const char *operation, const char *path, DWORD code) {
   char text[160];
-  DWORD n = FormatMessageA(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL, code, MAKELANGID(LANG_ENGLISH, SUBLANG_ENGLISH_US),
-                           text, sizeof text, NULL);
+  DWORD n = FormatMessageA(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL, code,
+                           MAKELANGID(LANG_ENGLISH, SUBLANG_ENGLISH_US), text, sizeof text, NULL);
   while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r' || text[n - 1] == '.')) n--;
   text[n < sizeof text ? n : sizeof text - 1] = 0;
   return slm2_fail(error, code == ERROR_NOT_ENOUGH_MEMORY ? SLM2_E_MEMORY : SLM2_E_IO, operation, path, SLM2_NO_OFFSET,
@@ -60,7 +60,8 @@ static slm2_status open_regular(const char *path, HANDLE *out, uint64_t *n_bytes
   if (slm2_is_directory(path)) return slm2_fail(error, SLM2_E_IO, "open", path, SLM2_NO_OFFSET, "is a folder, not a file");
   wchar_t *wide = widen(path);
   if (wide == NULL) return io_fail(error, "open", path, ERROR_INVALID_NAME);
-  HANDLE h = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+  HANDLE h =
+      CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
   DWORD code = GetLastError();
   free(wide);
   if (h == INVALID_HANDLE_VALUE) return io_fail(error, "open", path, code);
@@ -127,7 +128,8 @@ slm2_status slm2_file_open(const char *path, slm2_file **out, uint64_t *n_bytes,
 
 slm2_status slm2_file_read(slm2_file *file, uint64_t offset, void *buffer, size_t n, slm2_error *error) {
   if (offset > INT64_MAX || n > (uint64_t)INT64_MAX - offset)
-    return slm2_fail(error, SLM2_E_ARGUMENT, "read", file->path, offset, "%u bytes reach beyond 64-bit file offsets", (uint64_t)n);
+    return slm2_fail(error, SLM2_E_ARGUMENT, "read", file->path, offset, "%u bytes reach beyond 64-bit file offsets",
+                     (uint64_t)n);
   uint8_t *p = buffer;
   while (n > 0) {
     OVERLAPPED at;
@@ -249,7 +251,8 @@ slm2_status slm2_output_create(const char *path, slm2_output **out, slm2_error *
   if (o == NULL) return io_fail(error, "create", path, ERROR_NOT_ENOUGH_MEMORY);
   o->path = _strdup(path);
   o->wide = widen(path);
-  slm2_status status = o->path == NULL || o->wide == NULL ? io_fail(error, "create", path, ERROR_INVALID_NAME) : open_temporary(o, error);
+  slm2_status status =
+      o->path == NULL || o->wide == NULL ? io_fail(error, "create", path, ERROR_INVALID_NAME) : open_temporary(o, error);
   if (status != SLM2_OK) {
     free_output(o);
     return status;
@@ -266,7 +269,8 @@ slm2_status slm2_output_write(slm2_output *o, uint64_t offset, const void *bytes
     OVERLAPPED at;
     set_offset(&at, offset);
     DWORD put = 0;
-    if (!WriteFile(o->handle, p, (DWORD)(n < IO_PIECE ? n : IO_PIECE), &put, &at)) return io_fail(error, "write", o->path, GetLastError());
+    if (!WriteFile(o->handle, p, (DWORD)(n < IO_PIECE ? n : IO_PIECE), &put, &at))
+      return io_fail(error, "write", o->path, GetLastError());
     if (put == 0) return io_fail(error, "write", o->path, ERROR_DISK_FULL);
     p += put;
     offset += put;
@@ -280,7 +284,8 @@ static DWORD settle(slm2_output *o, bool keep) {
   AcquireSRWLockExclusive(&unfinished_lock);
   DWORD code = 0;
   if (!CloseHandle(o->handle)) code = GetLastError();
-  if (keep && code == 0 && !MoveFileExW(o->temporary, o->wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) code = GetLastError();
+  if (keep && code == 0 && !MoveFileExW(o->temporary, o->wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
+    code = GetLastError();
   if (!keep || code != 0) DeleteFileW(o->temporary);
   slm2_output **at = &unfinished;
   while (*at != o) at = &(*at)->next;
@@ -320,7 +325,8 @@ bool slm2_file_exists(const char *path) {
 static wchar_t *resolve(const char *path) {
   wchar_t *wide = widen(path);
   if (wide == NULL) return NULL;
-  HANDLE h = CreateFileW(wide, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+  HANDLE h = CreateFileW(wide, 0, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
+                         FILE_FLAG_BACKUP_SEMANTICS, NULL);
   free(wide);
   if (h == INVALID_HANDLE_VALUE) return NULL;
   DWORD n = GetFinalPathNameByHandleW(h, NULL, 0, FILE_NAME_NORMALIZED);
@@ -370,8 +376,8 @@ slm2_status slm2_memory_reserve(uint64_t bytes, void **out, slm2_error *error) {
                      "%u bytes cannot be addressed", bytes);
   void *p = VirtualAlloc(NULL, (size_t)bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
   if (p == NULL)
-    return slm2_fail(error, SLM2_E_MEMORY, "reserve", "memory", SLM2_NO_OFFSET, "the system refuses %u bytes: Windows error %u", bytes,
-                     (uint64_t)GetLastError());
+    return slm2_fail(error, SLM2_E_MEMORY, "reserve", "memory", SLM2_NO_OFFSET, "the system refuses %u bytes: Windows error %u",
+                     bytes, (uint64_t)GetLastError());
   *out = p;
   return SLM2_OK;
 }
