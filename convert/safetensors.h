@@ -39,7 +39,7 @@ typedef struct slm2_st_entry {
   uint64_t begin, end;      /* data_offsets */
   uint32_t name_at, n_name; /* in the header */
   uint32_t value_at;        /* of its object's '{' */
-  bool indexed;             /* the index file named it */
+  bool indexed, bound;      /* the index file named it; a section uses it */
 } slm2_st_entry;
 
 /* A checked file. Entries are sorted by name. Keeps pointers to the lent header, memory and file name. */
