@@ -40,6 +40,42 @@ static inline void *tiny_memory(uint64_t bytes) {
   return p;
 }
 
+/* A token of a test tokenizer beyond the 256 single bytes, which are ids 0 .. 255. */
+typedef struct tiny_token {
+  uint32_t id;
+  const char *text;
+  int added; /* 0 plain, 1 added, 2 added and special */
+} tiny_token;
+
+/* A tokenizer section without merges: the bytes, then `tokens` by ascending id; ids between them have no token. malloc'ed. */
+static inline uint8_t *tiny_tokenizer(const tiny_token *tokens, uint32_t n_tokens, size_t *bytes) {
+  uint32_t blob = 256, n_added = 0, n_ids = tokens[n_tokens - 1].id + 1;
+  for (uint32_t i = 0; i < n_tokens; i++) {
+    blob += (uint32_t)strlen(tokens[i].text);
+    n_added += tokens[i].added > 0;
+  }
+  *bytes = SLM2_TOKENIZER_HEAD_BYTES + 4 * (size_t)n_ids + 8 * (size_t)n_added + blob;
+  uint8_t *out = calloc(1, *bytes), *ends = out + SLM2_TOKENIZER_HEAD_BYTES, *added = ends + 4 * (size_t)n_ids, *text = added + 8 * (size_t)n_added;
+  const uint32_t head[] = {SLM2_TOKENIZER_MAGIC, SLM2_PRETOKENIZER_QWEN2, n_ids, 0, n_added, blob};
+  for (uint32_t i = 0; i < 6; i++) slm2_store_u32(out + 4 * i, head[i]);
+  for (uint32_t id = 0, i = 0, at = 0; id < n_ids; id++) {
+    if (id < 256) text[at++] = (uint8_t)id;
+    if (id == tokens[i].id) {
+      size_t n = strlen(tokens[i].text);
+      memcpy(text + at, tokens[i].text, n);
+      at += (uint32_t)n;
+      if (tokens[i].added > 0) {
+        slm2_store_u32(added, id);
+        slm2_store_u32(added + 4, tokens[i].added == 2 ? SLM2_ADDED_SPECIAL : 0);
+        added += 8;
+      }
+      i++;
+    }
+    slm2_store_u32(ends + 4 * (size_t)id, at);
+  }
+  return out;
+}
+
 static inline uint8_t *tiny_data(const tiny_file *f) { return f->bytes + 8 + f->header.header_bytes; }
 /* Payload of the section of this name. */
 static inline uint8_t *tiny_section(const tiny_file *f, const char *name, slm2_section *s) {
