@@ -18,8 +18,7 @@ static uint64_t stage_words(uint64_t n) {
 }
 
 static slm2_status scratch_bytes(size_t n, size_t *bytes, slm2_error *error) {
-  uint64_t total = n > SLM2_TEXT_MAX ? UINT64_MAX : 4 * stage_words(n) + 3 * (uint64_t)n;
-  if (slm2_to_size(total, bytes) && total != UINT64_MAX) return SLM2_OK;
+  if (n <= SLM2_TEXT_MAX && slm2_to_size(4 * stage_words(n) + 3 * (uint64_t)n, bytes)) return SLM2_OK;
   return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", "text", SLM2_NO_OFFSET, "a text of %u bytes is too long for this machine",
                    (uint64_t)n);
 }
@@ -49,13 +48,17 @@ slm2_status slm2_tokenize(const slm2_tokenizer *t, const uint8_t *text, size_t n
   if ((specials == SLM2_SPECIALS_MASKED) != (mask != NULL) && n != 0)
     return slm2_fail(error, SLM2_E_ARGUMENT, "tokenize", "mask", SLM2_NO_OFFSET,
                      "a mask belongs to masked mode, and masked mode needs one");
-  size_t need;
+  if (n == 0) {
+    *n_ids = 0;
+    return SLM2_OK;
+  }
+  size_t need = 0;
   SLM2_TRY(scratch_bytes(n, &need, error));
   if (lent_bytes < need)
     return slm2_fail(error, SLM2_E_MEMORY, "tokenize", "scratch", SLM2_NO_OFFSET,
                      "%u bytes of text need %u of scratch, %u were lent", (uint64_t)n, (uint64_t)need, (uint64_t)lent_bytes);
   uint32_t *words = scratch;
-  uint8_t *normal = scratch == NULL ? NULL : (uint8_t *)scratch + 4 * (size_t)stage_words(n);
+  uint8_t *normal = (uint8_t *)scratch + 4 * (size_t)stage_words(n);
   output out = {ids, 0, capacity};
   size_t piece = 0, length = 0;
   for (size_t at = 0; at < n && specials != SLM2_SPECIALS_OFF;) {
@@ -69,7 +72,7 @@ slm2_status slm2_tokenize(const slm2_tokenizer *t, const uint8_t *text, size_t n
     out.count++;
     at = piece = at + length;
   }
-  if (piece < n) put_piece(t, text + piece, n - piece, words, normal, &out);
+  put_piece(t, text + piece, n - piece, words, normal, &out);
   if (out.count > capacity)
     return slm2_fail(error, SLM2_E_MEMORY, "tokenize", "ids", SLM2_NO_OFFSET, "%u ids do not fit in %u", (uint64_t)out.count,
                      (uint64_t)capacity);

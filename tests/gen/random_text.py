@@ -5,9 +5,13 @@
   tests/gen/random_text.py tokenizer.json 400 > tests/data/tokenizer/random_vectors.jsonl
 
 Texts mix scripts, marks in any order, jamo, emoji, space runs, contractions, code, added tokens and pieces of
-them, and invalid bytes (Python's errors="replace" is one U+FFFD per maximal subpart). Per line: the bytes, ids
-with added tokens on and off, and a mask (runs of content and template bytes) with its ids: there the reference
-cuts at added tokens that lie in template bytes and encodes the parts between with added tokens off.
+them, and invalid bytes. Per line:
+  hex           the bytes
+  text          what they say (only where some are invalid: Python's one U+FFFD per maximal subpart)
+  pieces        the whole text in NFC, split into pre-tokens by the engine's own regular expression
+  on, off       ids with added tokens on and off; decoded: the text of `on`
+  mask, masked  runs of content and template bytes, and the ids: here the reference cuts at added tokens that
+                lie in template bytes and encodes the parts between with added tokens off
 """
 import json
 import random
@@ -23,12 +27,15 @@ TAILS = ["s", "S", "t", "re", "RE", "Ve", "m", "ll", "lL", "d", "l", "r", "v", "
 
 
 def load(path):
-    from tokenizers import Tokenizer
+    from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
     with open(path, encoding="utf-8") as f:
         spec = json.load(f)
     added = {a["content"]: a["id"] for a in spec["added_tokens"]}
     plain = dict(spec, added_tokens=[])
-    return Tokenizer.from_str(json.dumps(spec)), Tokenizer.from_str(json.dumps(plain)), added
+    pattern = spec["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"]
+    split, nfc = pre_tokenizers.Split(Regex(pattern), "isolated"), normalizers.NFC()
+    pieces = lambda s: [p for p, _ in split.pre_tokenize_str(nfc.normalize_str(s))]
+    return Tokenizer.from_str(json.dumps(spec)), Tokenizer.from_str(json.dumps(plain)), added, pieces
 
 
 class Texts:
@@ -117,12 +124,15 @@ def masked_ids(plain, added, text, mask):
 
 
 def vectors(path, count, seed):
-    full, plain, added = load(path)
+    full, plain, added, pieces = load(path)
     texts = Texts(seed, added)
     for _ in range(count):
         b = texts.text()
         s = b.decode(errors="replace")
-        vector = {"hex": b.hex(), "on": full.encode(s).ids, "off": plain.encode(s).ids}
+        vector = {"hex": b.hex()}
+        if s.encode() != b:
+            vector["text"] = s
+        vector.update(pieces=pieces(s), on=full.encode(s).ids, off=plain.encode(s).ids)
         vector["decoded"] = full.decode(vector["on"], skip_special_tokens=False)
         if s.encode() == b:
             mask = texts.mask(len(b))
