@@ -147,6 +147,10 @@ def shortest32(b):
 p32 = [0, 0x80000000, 1, 2, 3, 4, 0x007fffff, 0x00800000, 0x7f7fffff, 0x3f800000, 0x3dcccccd, 0x3f733333, 0x4b800000, 0x4b7fffff, 0x358637bd, 0x3a83126f]
 p32 += [e << 23 for e in range(1, 255)] + [1 << k for k in range(23)] + [(e << 23) - 1 for e in range(2, 255, 7)]
 p32 += [random.getrandbits(32) for _ in range(600)]
+# decimals within half a binary64 unit of the border of two binary32: binary64 rounding takes them to the border itself
+for t in ('7.038531e-26', '1.4077062e-25', '2.8154124e-25', '3.5192655e-26', '2.8874659e+22'):
+    p32 += [bits32(float(t)) + d for d in (-1, 0, 1)]
+    read(t)
 for b in p32:
     if b >> 23 & 0xff != 0xff:
         print('repr32', '%08x' % b, shortest32(b))
