@@ -94,9 +94,9 @@ static slm2_status read_offsets(slm2_json *j, uint64_t offsets[2], slm2_error *e
 
 /* Whether dtype and dims say exactly `bytes` bytes; why not. */
 static slm2_status check_size(const slm2_json *j, const slm2_st_tensor *t, uint64_t bytes, uint64_t at, slm2_error *error) {
-  uint64_t bits = dtypes[t->dtype].bits;
-  for (uint32_t i = 0; i < t->rank; i++) {
-    if (!slm2_mul_u64(bits, t->dims[i], &bits)) {
+  uint64_t bits = 1;
+  for (uint32_t i = 0; i <= t->rank; i++) {
+    if (!slm2_mul_u64(bits, i < t->rank ? t->dims[i] : dtypes[t->dtype].bits, &bits)) {
       return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", t->name, t->n_name, at, "%s: the size of a tensor overflows 64 bits", j->what);
     }
   }
