@@ -19,12 +19,12 @@ typedef struct slm2_chat_options {
   bool thinking;          /* false: append an empty think block, so that the model answers at once */
 } slm2_chat_options;
 
-/* Scratch for a conversation of n JSON bytes. */
+/* Scratch (16-byte aligned) for a conversation of n JSON bytes; SLM2_E_ARGUMENT when n is too large. */
 SLM2_NODISCARD slm2_status slm2_chat_scratch_bytes(size_t n, size_t *bytes);
 /* Renders into text and mask (capacity bytes each; mask[i] = 1 template, 0 content) and sets
  * *n_text. When the result is longer than capacity: SLM2_E_MEMORY, with the length needed
  * in error->offset, so that a first call with capacity 0 measures.
- * Keys add_generation_prompt / enable_thinking inside the JSON override the options.
+ * Keys add_generation_prompt / enable_thinking inside the JSON override the options (NULL: both true).
  * SLM2_E_JSON: not strict JSON (offset given); SLM2_E_CHAT: not a conversation this
  * template can render (message index and reason given); SLM2_E_UNSUPPORTED: format is SLM2_CHAT_NONE. */
 SLM2_NODISCARD slm2_status slm2_chat_render(slm2_chat_format format, const char *json, size_t n, const slm2_chat_options *options,
