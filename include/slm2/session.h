@@ -41,9 +41,11 @@ typedef struct slm2_plan {
   uint64_t total;
 } slm2_plan;
 
-SLM2_NODISCARD slm2_status slm2_session_plan(const slm2_header *header, const slm2_session_params *params, slm2_plan *plan, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_session_plan(const slm2_header *header, const slm2_session_params *params, slm2_plan *plan,
+                                             slm2_error *error);
 /* mem: 64-byte aligned, plan.total bytes, kept; it need not be zeroed. */
-SLM2_NODISCARD slm2_status slm2_session_init(void *mem, uint64_t mem_bytes, const slm2_model *model, const slm2_session_params *params,
+SLM2_NODISCARD slm2_status slm2_session_init(void *mem, uint64_t mem_bytes, const slm2_model *model,
+                                             const slm2_session_params *params,
                                              slm2_session **out, slm2_error *error);
 
 uint32_t slm2_session_length(const slm2_session *s);  /* tokens computed */
@@ -69,7 +71,8 @@ typedef struct slm2_run {
  * length is what it was before the call [D5b]; so are the logits, unless the next ones were already being
  * written: then there are none. SLM2_E_CONTEXT_OVERFLOW before any work when length + n exceeds the
  * context; SLM2_E_TOKEN for an id >= vocab. run may be NULL; ids may lie in slm2_session_ids. */
-SLM2_NODISCARD slm2_status slm2_session_append(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_session_append(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run,
+                                               slm2_error *error);
 /* Forgets the tokens from position length on (length <= current). No memory is cleared; old data is unreachable. */
 SLM2_NODISCARD slm2_status slm2_session_rewind(slm2_session *s, uint32_t length, slm2_error *error);
 /* Makes the timeline equal ids[0..n): keeps the longest common prefix (at most n - 1 tokens, so that the
@@ -138,7 +141,8 @@ SLM2_NODISCARD slm2_status slm2_generator_init(void *mem, size_t mem_bytes, slm2
  * timeline, keys and values stay. After the final event, or when somebody else changed the session's timeline, it is an
  * SLM2_E_ARGUMENT and the event is unwritten. On cancel: SLM2_OK with finish CANCELLED and all held text; on error: that
  * status, the event filled with finish ERROR and all held text; in both cases the tokens on the timeline stay [D5b]. */
-SLM2_NODISCARD slm2_status slm2_generator_next(slm2_generator *g, const slm2_cancel *cancel, slm2_token_event *event, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_generator_next(slm2_generator *g, const slm2_cancel *cancel, slm2_token_event *event,
+                                               slm2_error *error);
 uint32_t slm2_generator_count(const slm2_generator *g); /* tokens sampled, the end token included */
 uint64_t slm2_generator_words_used(const slm2_generator *g);
 

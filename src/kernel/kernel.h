@@ -37,7 +37,8 @@ struct slm2_backend {
   /* [D11] One activation vector to int8 xq[n] and scales a[n / 32]; n % 32 == 0. false: x is not finite. */
   bool (*quantize)(int8_t *xq, float *a, const float *x, uint32_t n);
   /* [D11] As matmul_f32, from xq[t * w->cols ..] and a[t * w->cols / 32 ..]. */
-  void (*matmul_q8)(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n, uint32_t r0, uint32_t r1);
+  void (*matmul_q8)(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n, uint32_t r0,
+                    uint32_t r1);
   /* [D13] y[n] = RMSNorm of x[n] with weight w[n] (little-endian f32 in the file). y may be x. */
   void (*rmsnorm)(float *y, const float *x, const uint8_t *w, uint32_t n, float eps);
   /* [D14] c[i], s[i] for i < half at one position, from the file's inv_freq (little-endian f32). */

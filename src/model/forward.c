@@ -109,7 +109,8 @@ static slm2_status attend(const pass *p) {
       SLM2_TRY(poll(p));
       size_t at = ((size_t)t * heads + h) * kv->head_dim, first = slm2_kv_at(kv, p->layer, h / group, 0);
       slm2_kv_view keys = {kv->keys + first, kv->f16}, values = {kv->values + first, kv->f16};
-      if (!p->kernels->attention(p->s->attended + at, p->s->q + at, keys, values, p->position + t + 1, kv->head_dim, p->s->scores))
+      if (!p->kernels->attention(p->s->attended + at, p->s->q + at, keys, values, p->position + t + 1, kv->head_dim,
+                                 p->s->scores))
         return not_finite(p, "attention scores", t);
     }
   }
@@ -166,7 +167,8 @@ static slm2_status check_residual(const pass *p) {
 
 /* --- the whole ------------------------------------------------------------- */
 
-slm2_status slm2_forward_tile(const slm2_forward *f, const uint32_t *ids, uint32_t n, uint32_t position, slm2_stop_word *stop, slm2_error *error) {
+slm2_status slm2_forward_tile(const slm2_forward *f, const uint32_t *ids, uint32_t n, uint32_t position, slm2_stop_word *stop,
+                              slm2_error *error) {
   pass p = begin(f, n, position, stop, error);
   const uint32_t half = p.c->head_dim / 2;
   for (uint32_t t = 0; t < n; t++) {
@@ -181,7 +183,8 @@ slm2_status slm2_forward_tile(const slm2_forward *f, const uint32_t *ids, uint32
   return SLM2_OK;
 }
 
-slm2_status slm2_forward_logits(const slm2_forward *f, uint32_t t, uint32_t position, float *logits, slm2_stop_word *stop, slm2_error *error) {
+slm2_status slm2_forward_logits(const slm2_forward *f, uint32_t t, uint32_t position, float *logits, slm2_stop_word *stop,
+                                slm2_error *error) {
   pass p = begin(f, 1, position + t, stop, error);
   p.layer = p.c->layers;
   p.kernels->rmsnorm(p.s->h, p.s->x + (size_t)t * p.c->hidden, f->model->final_norm, p.c->hidden, p.c->rms_eps);

@@ -27,7 +27,8 @@ typedef struct slm2_scratch {
 } slm2_scratch;
 
 /* Takes the scratch from the arena and returns its bytes, alignment excluded. */
-uint64_t slm2_scratch_place(slm2_arena *arena, const slm2_config *c, slm2_profile profile, uint32_t tile, uint32_t context, slm2_scratch *out);
+uint64_t slm2_scratch_place(slm2_arena *arena, const slm2_config *c, slm2_profile profile, uint32_t tile, uint32_t context,
+                            slm2_scratch *out);
 
 /* Everything a pass works with. The caller keeps positions below kv.context, ids below the vocabulary and tiles within
  * the scratch. */

@@ -32,7 +32,8 @@ static slm2_status open_file(const uint8_t *file, uint64_t file_bytes, opened *o
     return slm2_fail(error, SLM2_E_MEMORY, "model", "file", SLM2_NO_OFFSET, "%u bytes exceed this machine's address space",
                      file_bytes);
   if (file_bytes < 8)
-    return slm2_fail(error, SLM2_E_FORMAT, "model", "file", 0, "%u bytes are too few for an SLM2 file: its header length alone takes 8",
+    return slm2_fail(error, SLM2_E_FORMAT, "model", "file", 0,
+                     "%u bytes are too few for an SLM2 file: its header length alone takes 8",
                      file_bytes);
   SLM2_TRY(slm2_header_length(file, file_bytes, &n, error));
   o->json = file + 8;
@@ -110,7 +111,8 @@ static slm2_status init_tokenizer(slm2_model *m, const opened *o, const placed *
   return SLM2_OK;
 }
 
-slm2_status slm2_model_init(void *mem, size_t mem_bytes, const uint8_t *file, uint64_t file_bytes, slm2_model **out, slm2_error *error) {
+slm2_status slm2_model_init(void *mem, size_t mem_bytes, const uint8_t *file, uint64_t file_bytes, slm2_model **out,
+                            slm2_error *error) {
   opened o;
   SLM2_TRY(open_file(file, file_bytes, &o, error));
   if ((uintptr_t)mem % 64 != 0)
@@ -119,7 +121,8 @@ slm2_status slm2_model_init(void *mem, size_t mem_bytes, const uint8_t *file, ui
   slm2_arena_init(&a, mem, mem_bytes);
   placed p = place(&a, &o);
   if (a.failed)
-    return slm2_fail(error, SLM2_E_MEMORY, "model", "mem", SLM2_NO_OFFSET, "%u bytes are too few for this model's index", (uint64_t)mem_bytes);
+    return slm2_fail(error, SLM2_E_MEMORY, "model", "mem", SLM2_NO_OFFSET, "%u bytes are too few for this model's index",
+                     (uint64_t)mem_bytes);
   slm2_model *m = p.model;
   m->header = o.header;
   m->json = o.json;

@@ -11,7 +11,8 @@ static uint32_t widest_input(const slm2_config *c) {
   return c->heads * c->head_dim > widest ? c->heads * c->head_dim : widest;
 }
 
-uint64_t slm2_scratch_place(slm2_arena *a, const slm2_config *c, slm2_profile profile, uint32_t tile, uint32_t context, slm2_scratch *s) {
+uint64_t slm2_scratch_place(slm2_arena *a, const slm2_config *c, slm2_profile profile, uint32_t tile, uint32_t context,
+                            slm2_scratch *s) {
   const uint64_t n = tile, f32 = sizeof(float), widest = profile == SLM2_PROFILE_Q8 ? widest_input(c) : 0;
   uint64_t total = 0;
   s->x = take(a, &total, n * c->hidden, f32);

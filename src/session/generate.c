@@ -61,7 +61,8 @@ static slm2_status check_stop_strings(const slm2_session *s, const slm2_generate
     return slm2_fail(error, SLM2_E_ARGUMENT, "generate", "stop", SLM2_NO_OFFSET, "%u stop strings, at most %u are possible",
                      (uint64_t)params->n_stop, (uint64_t)SLM2_MAX_STOP_STRINGS);
   if (params->n_stop > 0 && slm2_model_tokenizer(s->forward.model) == NULL)
-    return slm2_fail(error, SLM2_E_ARGUMENT, "generate", "stop", SLM2_NO_OFFSET, "a model without a tokenizer gives no text to stop at");
+    return slm2_fail(error, SLM2_E_ARGUMENT, "generate", "stop", SLM2_NO_OFFSET,
+                     "a model without a tokenizer gives no text to stop at");
   for (uint32_t i = 0; i < params->n_stop; i++) {
     size_t n = params->stop_bytes[i];
     if (n == 0 || n > SLM2_MAX_STOP_BYTES)
@@ -79,10 +80,12 @@ static slm2_status check_start(const slm2_session *s, const slm2_generate_params
   if (params->max_tokens == 0)
     return slm2_fail(error, SLM2_E_ARGUMENT, "generate", "max_tokens", SLM2_NO_OFFSET, "at least one token must be allowed");
   if (!s->has_logits)
-    return slm2_fail(error, SLM2_E_ARGUMENT, "generate", NULL, SLM2_NO_OFFSET, "the session has no logits: append a prompt first");
+    return slm2_fail(error, SLM2_E_ARGUMENT, "generate", NULL, SLM2_NO_OFFSET,
+                     "the session has no logits: append a prompt first");
   if (s->length >= s->params.context)
     return slm2_fail(error, SLM2_E_CONTEXT_OVERFLOW, "generate", NULL, SLM2_NO_OFFSET,
-                     "%u tokens fill the context of %u: there is no room for an answer", (uint64_t)s->length, (uint64_t)s->params.context);
+                     "%u tokens fill the context of %u: there is no room for an answer", (uint64_t)s->length,
+                     (uint64_t)s->params.context);
   return SLM2_OK;
 }
 
@@ -217,7 +220,8 @@ SLM2_NOINLINE static slm2_status step(slm2_generator *g, const slm2_cancel *canc
 }
 
 slm2_status slm2_generator_next(slm2_generator *g, const slm2_cancel *cancel, slm2_token_event *event, slm2_error *error) {
-  if (g->ended) return slm2_fail(error, SLM2_E_ARGUMENT, "generate", NULL, SLM2_NO_OFFSET, "the answer has ended after %u tokens", (uint64_t)g->count);
+  if (g->ended) return slm2_fail(error, SLM2_E_ARGUMENT, "generate", NULL, SLM2_NO_OFFSET,
+                                 "the answer has ended after %u tokens", (uint64_t)g->count);
   if (g->session->length != g->length || !g->session->has_logits)
     return slm2_fail(error, SLM2_E_ARGUMENT, "generate", NULL, SLM2_NO_OFFSET,
                      "the session changed under the answer: %u tokens expected on its timeline, %u found", (uint64_t)g->length,

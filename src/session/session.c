@@ -11,7 +11,8 @@
 /* --- memory ---------------------------------------------------------------- */
 
 /* Carves the block; with arena->bytes == NULL only measures. */
-static slm2_session *place(slm2_arena *a, const slm2_header *header, const slm2_session_params *params, slm2_session *parts, slm2_plan *plan) {
+static slm2_session *place(slm2_arena *a, const slm2_header *header, const slm2_session_params *params, slm2_session *parts,
+                           slm2_plan *plan) {
   const slm2_config *c = &header->config;
   slm2_session *s = slm2_arena_take(a, 1, sizeof *s);
   plan->tokens = (uint64_t)params->context * sizeof *parts->ids;
@@ -121,7 +122,8 @@ static slm2_status tile_logits(slm2_session *s, uint32_t n, uint32_t position, c
   return SLM2_OK;
 }
 
-SLM2_NOINLINE static slm2_status append(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run, slm2_error *error) {
+SLM2_NOINLINE static slm2_status append(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run,
+                                        slm2_error *error) {
   const bool last_logits = !run->no_logits || run->each_logits != NULL;
   for (uint32_t done = 0; done < n;) {
     uint32_t tile = n - done < s->params.tile ? n - done : s->params.tile, position = s->length + done;
@@ -154,7 +156,8 @@ slm2_status slm2_session_rewind(slm2_session *s, uint32_t length, slm2_error *er
   return SLM2_OK;
 }
 
-slm2_status slm2_session_sync(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run, uint32_t *n_reused, slm2_error *error) {
+slm2_status slm2_session_sync(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run, uint32_t *n_reused,
+                              slm2_error *error) {
   SLM2_TRY(check_append(s, 0, ids, n, error));
   uint32_t common = 0;
   while (common < s->length && common < n - 1 && s->ids[common] == ids[common]) common++;

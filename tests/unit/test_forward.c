@@ -58,7 +58,8 @@ typedef struct way {
 
 static way way_of(int model, slm2_profile profile, slm2_kv_type kv, const char *what, uint32_t number) {
   way w = {model, profile, kv, ""};
-  snprintf(w.label, sizeof w.label, "%s %s %s, %s %u", tiny_specs[model].name, slm2_profile_name(profile), slm2_kv_name(kv), what, number);
+  snprintf(w.label, sizeof w.label, "%s %s %s, %s %u", tiny_specs[model].name, slm2_profile_name(profile), slm2_kv_name(kv),
+           what, number);
   return w;
 }
 static const char *expected(const way *w, uint32_t position) { return golden[w->model][w->profile][w->kv][position]; }
@@ -153,7 +154,8 @@ static void counting_f32(float *y, size_t y_stride, const slm2_matrix *w, const 
   CHECK(r1 - r0 == 32); /* one row block between two polls [K14] */
   slm2_backend_oracle.matmul_f32(y, y_stride, w, x, n, r0, r1);
 }
-static void counting_q8(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n, uint32_t r0, uint32_t r1) {
+static void counting_q8(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n,
+                        uint32_t r0, uint32_t r1) {
   count_call();
   CHECK(r1 - r0 == 32);
   slm2_backend_oracle.matmul_q8(y, y_stride, w, xq, a, n, r0, r1);
@@ -217,7 +219,8 @@ static void faulty_f32(float *y, size_t y_stride, const slm2_matrix *w, const fl
   slm2_backend_oracle.matmul_f32(y, y_stride, w, x, n, r0, r1);
   corrupt(1, y + (n - 1) * y_stride + r0 + 5);
 }
-static void faulty_q8(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n, uint32_t r0, uint32_t r1) {
+static void faulty_q8(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n,
+                      uint32_t r0, uint32_t r1) {
   slm2_backend_oracle.matmul_q8(y, y_stride, w, xq, a, n, r0, r1);
   corrupt(1, y + (n - 1) * y_stride + r1 - 1);
 }
@@ -229,7 +232,8 @@ static void faulty_rope(float *x, const float *c, const float *s, uint32_t half)
   slm2_backend_oracle.rope(x, c, s, half);
   corrupt(3, x + half);
 }
-static bool faulty_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim, float *scores) {
+static bool faulty_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim,
+                             float *scores) {
   bool fine = slm2_backend_oracle.attention(out, q, k, v, n, head_dim, scores);
   corrupt(4, out + 7);
   return fine;
@@ -265,7 +269,8 @@ static void test_faults(const tiny_model *m, int model, slm2_profile profile) {
       }
       snprintf(w.label, sizeof w.label, "op %d call %u: %.40s", fault.op, fault.at, error.message);
       CHECK_CASE(status == SLM2_E_NUMERICAL && slm2_session_length(s) == 0, w.label);
-      CHECK_CASE(strstr(error.message, "position") != NULL && strstr(error.message, "layer") != NULL && error.name[0] != 0, w.label);
+      CHECK_CASE(strstr(error.message, "position") != NULL && strstr(error.message, "layer") != NULL && error.name[0] != 0,
+                 w.label);
     }
   free(s);
 }
@@ -343,10 +348,12 @@ static bool marking_store(void *dst, const float *x, uint32_t n, bool f16) {
   stored_heads++;
   return true;
 }
-static bool marking_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim, float *scores) {
+static bool marking_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim,
+                              float *scores) {
   (void)q, (void)scores;
   const float wanted = (float)(attended_heads++ / 2); /* 4 query heads over 2 kv heads */
-  for (size_t i = 0; i < (size_t)n * head_dim; i++) wrong_heads += ((const float *)k.data)[i] != wanted || ((const float *)v.data)[i] != wanted;
+  const float *keys = k.data, *values = v.data;
+  for (size_t i = 0; i < (size_t)n * head_dim; i++) wrong_heads += keys[i] != wanted || values[i] != wanted;
   memset(out, 0, head_dim * sizeof *out);
   return true;
 }
@@ -376,7 +383,8 @@ int main(void) {
       tiny_model m = tiny_load(tiny_build(&tiny_specs[model], (slm2_weight_form)form, NULL, 0, SLM2_NO_TOKEN));
       for (int p = 0; p < 2; p++)
         for (int kv = 0; kv < 2; kv++) {
-          for (uint32_t i = 0; slm2_backend_at(i) != NULL; i++) test_chunks(&m, model, profiles[p], kv_types[kv], slm2_backend_at(i));
+          for (uint32_t i = 0; slm2_backend_at(i) != NULL; i++) test_chunks(&m, model, profiles[p], kv_types[kv],
+                                                                            slm2_backend_at(i));
           if (form == 1) test_reuse(&m, model, profiles[p], kv_types[kv]);
         }
       if (model == 2 && form == 1)

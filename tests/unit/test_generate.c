@@ -85,7 +85,8 @@ static const struct text_case {
     {"shorter hold takes over", {"xyz", "yq"}, {1}, {'x', 'y', 'q'}, 9, false, "a;a;ax;stop"},
     {"whole emoji", {0}, {1}, {EMOJI_1, EMOJI_2, 'x'}, 3, false, "a;a\xf0\x9f\x98\x80;ax;length"},
     {"stop is an emoji", {"\xf0\x9f\x98\x80"}, {1}, {'x', EMOJI_1, EMOJI_2}, 9, false, "ax;a;a;stop"},
-    {"another code point of the same lead byte", {"\xc3\xa9!"}, {1}, {0xc3, 0xa8, 0xc3, 0xa9, '?'}, 5, false, "a;a\xc3\xa8;a;a;a\xc3\xa9?;length"},
+    {"another code point of the same lead byte", {"\xc3\xa9!"}, {1}, {0xc3, 0xa8, 0xc3, 0xa9, '?'}, 5, false,
+     "a;a\xc3\xa8;a;a;a\xc3\xa9?;length"},
     {"incomplete at the end", {0}, {1}, {'x', EMOJI_1}, 2, false, "ax;a" FFFD ";length"},
     {"incomplete at the end token", {0}, {1}, {EMOJI_1, EOS}, 9, false, "a;a" FFFD ";stop"},
     {"flush completes a stop", {"x" FFFD}, {1}, {'x', EMOJI_1}, 2, false, "a;a;stop"},
@@ -98,7 +99,8 @@ static const struct text_case {
     {"prompt closes think", {0}, {THINK, 't', UNTHINK}, {'y', EOS}, 9, false, "ay;a;stop"},
     {"an open think of an earlier turn", {0}, {THINK, 't', EOS}, {'y', EOS}, 9, false, "ay;a;stop"},
     {"the text of the tag is text", {0}, {THINK}, {'<', '/', EOS}, 9, false, "r<;r/;r;stop"},
-    {"incomplete at the border", {0}, {THINK}, {EMOJI_1, UNTHINK, EMOJI_2, 'x'}, 4, false, "r;r" FFFD ";a" FFFD FFFD ";ax;length"},
+    {"incomplete at the border", {0}, {THINK}, {EMOJI_1, UNTHINK, EMOJI_2, 'x'}, 4, false,
+     "r;r" FFFD ";a" FFFD FFFD ";ax;length"},
     {"no stop across the border", {"xy"}, {THINK}, {'x', UNTHINK, 'y', EOS}, 9, false, "r;rx;ay;a;stop"},
     {"stop in reasoning", {"xy"}, {THINK}, {'x', 'y'}, 9, false, "r;r;stop"},
     {"no special text to stop at", {"<|other|>"}, {1}, {OTHER, 'y'}, 2, false, "a;ay;length"},
@@ -109,7 +111,8 @@ static void test_text(const tiny_model *m) {
   for (size_t i = 0; i < sizeof text_cases / sizeof *text_cases; i++) {
     const struct text_case *c = &text_cases[i];
     slm2_session *s = scripted_session(m, 40);
-    slm2_generate_params p = {.sampler = {.temperature = 0, .top_p = 1, .repeat_penalty = 1}, .max_tokens = c->max, .ignore_eos = c->ignore_eos};
+    slm2_generate_params p = {.sampler = {.temperature = 0, .top_p = 1, .repeat_penalty = 1}, .max_tokens = c->max,
+                              .ignore_eos = c->ignore_eos};
     uint32_t n_prompt = 0;
     while (n_prompt < 4 && c->prompt[n_prompt] != 0) n_prompt++;
     for (; c->stops[p.n_stop] != NULL; p.n_stop++) {
@@ -137,13 +140,15 @@ static void test_random_stops(const tiny_model *m) {
   uint64_t state = 11;
   for (int round = 0; round < 400; round++) {
     char stops[SLM2_MAX_STOP_STRINGS][9], text[64] = "", out[64] = "";
-    slm2_generate_params p = {.sampler = {.top_p = 1, .repeat_penalty = 1}, .max_tokens = 30, .n_stop = 1 + (uint32_t)(test_random(&state) % 4)};
+    slm2_generate_params p = {.sampler = {.top_p = 1, .repeat_penalty = 1}, .max_tokens = 30,
+                              .n_stop = 1 + (uint32_t)(test_random(&state) % 4)};
     for (uint32_t i = 0; i < p.n_stop; i++) {
       p.stop_bytes[i] = 2 + test_random(&state) % 6;
       for (size_t k = 0; k < p.stop_bytes[i]; k++) stops[i][k] = (char)('a' + test_random(&state) % 2);
       p.stop[i] = stops[i];
     }
-    for (script.n = 0; script.n < 30; script.n++) script.ids[script.n] = test_random(&state) % 5 == 0 ? AB : 'a' + test_random(&state) % 2;
+    for (script.n = 0; script.n < 30; script.n++)
+      script.ids[script.n] = test_random(&state) % 5 == 0 ? AB : 'a' + test_random(&state) % 2;
     script.at = 0, script.fault_at = UINT32_MAX;
     slm2_session *s = scripted_session(m, 40);
     CHECK(slm2_session_append(s, (const uint32_t[]){1}, 1, NULL, NULL) == SLM2_OK);
@@ -177,7 +182,8 @@ static void test_largest_text(const tiny_model *m) {
   for (int i = 0; i < 255; i++) stop[i] = FFFD[i % 3];
   stop[255] = 'x';
   slm2_session *s = scripted_session(m, 100);
-  slm2_generate_params p = {.sampler = {.top_p = 1, .repeat_penalty = 1}, .max_tokens = 100, .n_stop = 1, .stop = {stop}, .stop_bytes = {256}};
+  slm2_generate_params p = {.sampler = {.top_p = 1, .repeat_penalty = 1}, .max_tokens = 100, .n_stop = 1, .stop = {stop},
+                            .stop_bytes = {256}};
   script.n = 0, script.at = 0, script.fault_at = UINT32_MAX;
   for (script.n = 0; script.n < 43; script.n++) script.ids[script.n] = 0xff; /* 43 * 3 = 129 bytes */
   script.ids[script.n++] = BAD_BYTES;
@@ -203,7 +209,8 @@ static void begin_script(slm2_session *s, uint32_t fault_at) {
 
 static void test_cancel_and_error(const tiny_model *m) {
   slm2_session *s = scripted_session(m, 40);
-  slm2_generate_params p = {.sampler = {.top_p = 1, .repeat_penalty = 1}, .max_tokens = 9, .n_stop = 1, .stop = {"END"}, .stop_bytes = {3}};
+  slm2_generate_params p = {.sampler = {.top_p = 1, .repeat_penalty = 1}, .max_tokens = 9, .n_stop = 1, .stop = {"END"},
+                            .stop_bytes = {3}};
   for (uint32_t steps = 0; steps < 4; steps++)
     for (int cancelled = 0; cancelled < 2; cancelled++) {
       slm2_cancel word;
@@ -213,12 +220,14 @@ static void test_cancel_and_error(const tiny_model *m) {
       if (!cancelled && steps == 0) continue; /* then the prompt itself fails */
       begin_script(s, cancelled ? UINT32_MAX : steps);
       slm2_generator *g = generator(s, &p);
-      for (uint32_t i = 0; i < steps; i++) CHECK(slm2_generator_next(g, &word, &e, &error) == SLM2_OK && e.finish == SLM2_FINISH_NONE);
+      for (uint32_t i = 0; i < steps; i++) CHECK(slm2_generator_next(g, &word, &e, &error) == SLM2_OK &&
+                                                 e.finish == SLM2_FINISH_NONE);
       uint32_t length = slm2_session_length(s);
       CHECK(length == 2 + (steps > 0 ? steps - 1 : 0));
       if (cancelled) atomic_store(&word, 1);
       slm2_status status = slm2_generator_next(g, &word, &e, &error);
-      CHECK(status == (cancelled ? SLM2_OK : SLM2_E_NUMERICAL) && e.finish == (cancelled ? SLM2_FINISH_CANCELLED : SLM2_FINISH_ERROR));
+      CHECK(status == (cancelled ? SLM2_OK : SLM2_E_NUMERICAL) &&
+            e.finish == (cancelled ? SLM2_FINISH_CANCELLED : SLM2_FINISH_ERROR));
       static const char *const held[] = {"", "", "E", "EN"};
       CHECK(e.id == SLM2_NO_TOKEN && e.n_text == strlen(held[steps]) && memcmp(e.text, held[steps], e.n_text) == 0);
       CHECK(e.position == length && slm2_session_length(s) == length && slm2_generator_count(g) == steps);
@@ -253,7 +262,8 @@ static void test_full_context(const tiny_model *m) {
 static void test_refusals(const tiny_model *m, const tiny_model *mute) {
   static char long_stop[SLM2_MAX_STOP_BYTES + 1];
   memset(long_stop, 'x', sizeof long_stop);
-  const slm2_generate_params good = {.sampler = {.temperature = 1, .top_p = 1, .repeat_penalty = 1}, .max_tokens = 1, .n_stop = 1, .stop = {"x"}, .stop_bytes = {1}};
+  const slm2_generate_params good = {.sampler = {.temperature = 1, .top_p = 1, .repeat_penalty = 1}, .max_tokens = 1,
+                                     .n_stop = 1, .stop = {"x"}, .stop_bytes = {1}};
   slm2_session *s = scripted_session(m, 9), *no_tokenizer = scripted_session(mute, 9);
   uint8_t *mem = tiny_memory(slm2_generator_bytes() + 16);
   const size_t n = slm2_generator_bytes();
@@ -288,15 +298,17 @@ static void test_refusals(const tiny_model *m, const tiny_model *mute) {
 
 /* --- sampling for real --------------------------------------------------------------------- */
 
-/* The generator against append and sampler called by hand, and a second turn that reuses the first. */
+/* The generator against append and sampler called by hand [D19] [D20] [D26], and a second turn that reuses the first. */
 static void test_sampling(const tiny_model *m, slm2_profile profile) {
   static const uint32_t prompt[] = {5, 9, 100, 7};
-  const slm2_generate_params p = {.sampler = {.temperature = 0.9f, .top_k = 40, .top_p = 0.95f, .min_p = 0.01f, .repeat_penalty = 1.3f, .seed = 42},
+  const slm2_generate_params p = {.sampler = {.temperature = 0.9f, .top_k = 40, .top_p = 0.95f, .min_p = 0.01f,
+                                              .repeat_penalty = 1.3f, .seed = 42},
                                   .max_tokens = 12, .ignore_eos = true};
   const slm2_session_params sp = {.context = 20, .tile = 3, .profile = profile};
   slm2_session *s = tiny_session(m->model, &sp), *hand = tiny_session(m->model, &sp);
   slm2_error error;
-  CHECK(slm2_session_append(s, prompt, 4, NULL, &error) == SLM2_OK && slm2_session_append(hand, prompt, 4, NULL, &error) == SLM2_OK);
+  CHECK(slm2_session_append(s, prompt, 4, NULL, &error) == SLM2_OK && slm2_session_append(hand, prompt, 4, NULL,
+                                                                                          &error) == SLM2_OK);
   slm2_generator *g = generator(s, &p);
   slm2_rng rng;
   slm2_rng_init(&rng, 42);
@@ -305,7 +317,8 @@ static void test_sampling(const tiny_model *m, slm2_profile profile) {
     slm2_token_event e;
     slm2_logprob_base base;
     CHECK(slm2_generator_next(g, NULL, &e, &error) == SLM2_OK && e.position == 4 + i);
-    CHECK(slm2_sampler_next(&p.sampler, slm2_session_logits(hand), VOCAB, slm2_model_token_mask(m->model), slm2_session_ids(hand), 4 + i,
+    CHECK(slm2_sampler_next(&p.sampler, slm2_session_logits(hand), VOCAB, slm2_model_token_mask(m->model),
+                            slm2_session_ids(hand), 4 + i,
                             hand->seen, hand->candidates, &rng, &sampled[i], &error) == SLM2_OK);
     CHECK(slm2_logprob_prepare(slm2_session_logits(hand), VOCAB, &base, &error) == SLM2_OK);
     CHECK(e.id == sampled[i] && e.logprob == slm2_logprob(&base, slm2_session_logits(hand)[sampled[i]]) && e.logprob < 0);

@@ -97,6 +97,7 @@ static void matrices(const test_case *c, slm2_matrix out[2]) {
   out[1] = (slm2_matrix){panels, n_rows, cols, SLM2_FORM_PANELS};
 }
 
+/* [D12] */
 static void check_embed(const slm2_backend *be, const test_case *c) {
   slm2_matrix w[2];
   size_t n;
@@ -110,7 +111,8 @@ static void check_embed(const slm2_backend *be, const test_case *c) {
     }
 }
 
-/* Every split of tokens and rows gives the same bits [D8]; the stride's gap is left alone. */
+/* [D10] [D11], whose sums are seq [D6]: every split of tokens and rows gives the same bits [D8]; the stride's gap is left
+ * alone. */
 static void check_matmul(const slm2_backend *be, const test_case *c) {
   slm2_matrix w[2];
   size_t n_y, n_x, n_a;
@@ -128,17 +130,20 @@ static void check_matmul(const slm2_backend *be, const test_case *c) {
           for (uint32_t r = 0; r < rows; r += block) {
             uint32_t tokens = n - t < step ? n - t : step, end = r + block < rows ? r + block : rows;
             if (q8)
-              be->matmul_q8(got + (size_t)t * stride, stride, &w[form], xq + (size_t)t * cols, a + (size_t)t * cols / 32, tokens, r, end);
+              be->matmul_q8(got + (size_t)t * stride, stride, &w[form], xq + (size_t)t * cols, a + (size_t)t * cols / 32,
+                            tokens, r, end);
             else
               be->matmul_f32(got + (size_t)t * stride, stride, &w[form], x + (size_t)t * cols, tokens, r, end);
           }
         for (uint32_t t = 0; t < n; t++) {
           CHECK_CASE(same_bits(got + (size_t)t * stride, y + (size_t)t * rows, 4 * (size_t)rows), c->label);
-          for (uint32_t i = rows; i < stride; i++) CHECK_CASE(slm2_float_bits(got[(size_t)t * stride + i]) == 0xffffffffu, c->label);
+          for (uint32_t i = rows; i < stride; i++) CHECK_CASE(slm2_float_bits(got[(size_t)t * stride + i]) == 0xffffffffu,
+                                                              c->label);
         }
       }
 }
 
+/* [D11] */
 static void check_quantize(const slm2_backend *be, const test_case *c) {
   size_t n, n_a;
   const float *x = floats(c, "x", &n), *a = floats(c, "a", &n_a);
@@ -154,6 +159,7 @@ static void check_quantize(const slm2_backend *be, const test_case *c) {
   CHECK_CASE(same_bits(scales, a, 4 * n_a), c->label);
 }
 
+/* [D13] */
 static void check_rmsnorm(const slm2_backend *be, const test_case *c) {
   size_t n;
   float *x = floats(c, "x", &n), *got = fresh(n);
@@ -165,6 +171,7 @@ static void check_rmsnorm(const slm2_backend *be, const test_case *c) {
   CHECK_CASE(same_bits(x, y, 4 * n), c->label);
 }
 
+/* [D14] */
 static void check_rope(const slm2_backend *be, const test_case *c) {
   size_t n, half = number(c, "half");
   float *x = floats(c, "x", &n), *cosines = fresh(half), *sines = fresh(half);
@@ -176,6 +183,7 @@ static void check_rope(const slm2_backend *be, const test_case *c) {
   CHECK_CASE(same_bits(x, floats(c, "y", &n), 8 * half), c->label);
 }
 
+/* [D18] */
 static void check_kv_store(const slm2_backend *be, const test_case *c) {
   size_t n;
   const float *x = floats(c, "x", &n);
@@ -191,6 +199,7 @@ static void check_kv_store(const slm2_backend *be, const test_case *c) {
   }
 }
 
+/* [D15], whose scores and denominator are lanes8 [D7]: counts below, at and above multiples of eight. */
 static void check_attention(const slm2_backend *be, const test_case *c) {
   const uint32_t dim = number(c, "dim"), n = number(c, "n"), f16 = number(c, "f16");
   size_t count, element = f16 ? 2 : 4;
@@ -201,6 +210,7 @@ static void check_attention(const slm2_backend *be, const test_case *c) {
   CHECK_CASE(same_bits(got, y, 4 * (size_t)dim), c->label);
 }
 
+/* [D16] [D17] */
 static void check_elementwise(const slm2_backend *be, const test_case *c) {
   size_t n;
   if (strcmp(c->op, "add") == 0) {
@@ -224,7 +234,8 @@ static void check_scale(const slm2_backend *be, const test_case *c) {
   CHECK(n == SLM2_MAX_HEAD_DIM / 8);
   for (uint32_t dim = 8; dim <= SLM2_MAX_HEAD_DIM; dim += 8)
     for (int factor = 1; factor < 100; factor += 7) {
-      float q[SLM2_MAX_HEAD_DIM] = {(float)factor}, k[2 * SLM2_MAX_HEAD_DIM] = {1.0f}, v[2 * SLM2_MAX_HEAD_DIM] = {0}, out[SLM2_MAX_HEAD_DIM], scores[2];
+      float q[SLM2_MAX_HEAD_DIM] = {(float)factor}, k[2 * SLM2_MAX_HEAD_DIM] = {1.0f}, v[2 * SLM2_MAX_HEAD_DIM] = {0};
+      float out[SLM2_MAX_HEAD_DIM], scores[2];
       v[dim] = 1.0f;
       CHECK(be->attention(out, q, (slm2_kv_view){k, false}, (slm2_kv_view){v, false}, 2, dim, scores));
       float e = slm2_expf(-((float)factor * s[dim / 8 - 1]));
@@ -275,7 +286,8 @@ static void test_cases(const slm2_backend *be) {
 static void test_rope_extremes(const slm2_backend *be) {
   float freq[64], c[64], s[64], x[128];
   CHECK(slm2_inv_freq(1000000, 128, freq));
-  CHECK(slm2_float_bits(freq[1]) == 0x3f4e4badu && slm2_float_bits(freq[2]) == 0x3f263de0u && slm2_float_bits(freq[63]) == 0x35a68e4cu);
+  CHECK(slm2_float_bits(freq[1]) == 0x3f4e4badu && slm2_float_bits(freq[2]) == 0x3f263de0u &&
+        slm2_float_bits(freq[63]) == 0x35a68e4cu);
   uint8_t *table = little_endian(freq, 64);
   static const struct {
     uint32_t position;

@@ -50,7 +50,8 @@ static void test_inv_freq(void) {
     uint32_t bits;
     slm2_status status;
   } cases[] = {{0x3f800000, SLM2_OK}, {1, SLM2_OK}, {0, SLM2_E_WEIGHT}, {0x80000000, SLM2_E_WEIGHT}, {0x3f800001, SLM2_E_WEIGHT},
-               {0xbf000000, SLM2_E_WEIGHT}, {0x7f800000, SLM2_E_WEIGHT}, {0x7fc00000, SLM2_E_WEIGHT}, {0xff800000, SLM2_E_WEIGHT}};
+               {0xbf000000, SLM2_E_WEIGHT}, {0x7f800000, SLM2_E_WEIGHT}, {0x7fc00000, SLM2_E_WEIGHT}, {0xff800000,
+                                                                                                       SLM2_E_WEIGHT}};
   tiny_file f = tiny_build(&tiny_specs[0], SLM2_FORM_PANELS, NULL, 0, SLM2_NO_TOKEN);
   slm2_section s;
   uint8_t *table = tiny_section(&f, "rope.inv_freq", &s);
@@ -122,7 +123,8 @@ static void test_plan(void) {
   p.tile = 1;
   CHECK(slm2_session_plan(&h, &p, &plan, &error) == SLM2_OK && plan.kv == 114688);
   /* The largest of everything still fits 64 bits. */
-  h.config = (slm2_config){SLM2_MAX_HIDDEN, SLM2_MAX_INTERMEDIATE, SLM2_MAX_LAYERS, SLM2_MAX_HEADS, SLM2_MAX_HEADS, SLM2_MAX_HEAD_DIM,
+  h.config = (slm2_config){SLM2_MAX_HIDDEN, SLM2_MAX_INTERMEDIATE, SLM2_MAX_LAYERS, SLM2_MAX_HEADS, SLM2_MAX_HEADS,
+                           SLM2_MAX_HEAD_DIM,
                            SLM2_MAX_VOCAB, SLM2_MAX_POSITIONS, 10000, 1e-6f, false};
   p = (slm2_session_params){.context = 131073, .tile = 128, .profile = SLM2_PROFILE_F32, .kv = SLM2_KV_F32};
   CHECK(slm2_session_plan(&h, &p, &plan, &error) == SLM2_OK);
@@ -175,14 +177,16 @@ static void test_init(const tiny_model *m) {
   CHECK(slm2_session_init(mem, plan.total, m->model, &p, &s, &error) == SLM2_E_ARGUMENT && s == NULL);
   p.tile = 4;
   CHECK(slm2_session_init(mem, plan.total, m->model, &p, &s, &error) == SLM2_OK);
-  CHECK(slm2_session_length(s) == 0 && slm2_session_context(s) == 9 && slm2_session_logits(s) == NULL && slm2_session_model(s) == m->model);
+  CHECK(slm2_session_length(s) == 0 && slm2_session_context(s) == 9 && slm2_session_logits(s) == NULL &&
+        slm2_session_model(s) == m->model);
   free(mem);
 }
 
 /* --- the timeline ---------------------------------------------------------------------- */
 
 static uint32_t products;
-static void counting_matmul(float *y, size_t y_stride, const slm2_matrix *w, const float *x, uint32_t n, uint32_t r0, uint32_t r1) {
+static void counting_matmul(float *y, size_t y_stride, const slm2_matrix *w, const float *x, uint32_t n, uint32_t r0,
+                            uint32_t r1) {
   products++;
   slm2_backend_oracle.matmul_f32(y, y_stride, w, x, n, r0, r1);
 }
@@ -202,7 +206,8 @@ static void test_append_refusals(const tiny_model *m) {
 
   CHECK(slm2_session_append(s, ids, 0, NULL, &error) == SLM2_E_ARGUMENT);
   CHECK(slm2_session_append(s, ids, 4, NULL, &error) == SLM2_E_CONTEXT_OVERFLOW);
-  CHECK(strstr(error.message, "5 tokens") != NULL && strstr(error.message, "4 more") != NULL && strstr(error.message, "of 8") != NULL);
+  CHECK(strstr(error.message, "5 tokens") != NULL && strstr(error.message, "4 more") != NULL &&
+        strstr(error.message, "of 8") != NULL);
   CHECK(slm2_session_append(s, ids, UINT32_MAX, NULL, &error) == SLM2_E_CONTEXT_OVERFLOW);
   CHECK(slm2_session_sync(s, ids, 9, NULL, &reused, &error) == SLM2_E_CONTEXT_OVERFLOW && reused == 99);
   CHECK(slm2_session_sync(s, ids, 0, NULL, &reused, &error) == SLM2_E_ARGUMENT && reused == 99);
@@ -211,13 +216,15 @@ static void test_append_refusals(const tiny_model *m) {
   CHECK(strstr(error.message, "token 2") != NULL && strstr(error.message, "320") != NULL && strstr(error.message, "319") != NULL);
   ids[2] = UINT32_MAX;
   CHECK(slm2_session_sync(s, ids, 4, NULL, &reused, &error) == SLM2_E_TOKEN && reused == 99);
-  CHECK(slm2_session_rewind(s, 6, &error) == SLM2_E_ARGUMENT && strstr(error.message, "6") != NULL && strstr(error.message, "5") != NULL);
+  CHECK(slm2_session_rewind(s, 6, &error) == SLM2_E_ARGUMENT && strstr(error.message, "6") != NULL &&
+        strstr(error.message, "5") != NULL);
 
   CHECK(products == 0 && slm2_session_length(s) == 5);
   CHECK(memcmp(slm2_session_ids(s), (const uint32_t[]){1, 2, 3, 4, 5}, 20) == 0);
   CHECK(slm2_session_logits(s) != NULL && memcmp(before, slm2_session_logits(s), sizeof before) == 0);
   CHECK(slm2_session_rewind(s, 5, &error) == SLM2_OK && slm2_session_logits(s) != NULL); /* nothing to forget */
-  CHECK(slm2_session_append(s, (const uint32_t[]){6, 7, 8}, 3, NULL, NULL) == SLM2_OK && slm2_session_length(s) == 8); /* exactly full */
+  CHECK(slm2_session_append(s, (const uint32_t[]){6, 7, 8}, 3, NULL, NULL) == SLM2_OK &&
+        slm2_session_length(s) == 8); /* exactly full */
   CHECK(slm2_session_append(s, ids, 1, NULL, NULL) == SLM2_E_CONTEXT_OVERFLOW);
   CHECK(slm2_session_rewind(s, 0, &error) == SLM2_OK && slm2_session_logits(s) == NULL);
   free(s);

@@ -55,7 +55,8 @@ static inline uint8_t *tiny_tokenizer(const tiny_token *tokens, uint32_t n_token
     n_added += tokens[i].added > 0;
   }
   *bytes = SLM2_TOKENIZER_HEAD_BYTES + 4 * (size_t)n_ids + 8 * (size_t)n_added + blob;
-  uint8_t *out = calloc(1, *bytes), *ends = out + SLM2_TOKENIZER_HEAD_BYTES, *added = ends + 4 * (size_t)n_ids, *text = added + 8 * (size_t)n_added;
+  uint8_t *out = calloc(1, *bytes), *ends = out + SLM2_TOKENIZER_HEAD_BYTES, *added = ends + 4 * (size_t)n_ids;
+  uint8_t *text = added + 8 * (size_t)n_added;
   const uint32_t head[] = {SLM2_TOKENIZER_MAGIC, SLM2_PRETOKENIZER_QWEN2, n_ids, 0, n_added, blob};
   for (uint32_t i = 0; i < 6; i++) slm2_store_u32(out + 4 * i, head[i]);
   for (uint32_t id = 0, i = 0, at = 0; id < n_ids; id++) {
@@ -106,7 +107,7 @@ static inline void tiny_fill(tiny_file *f, uint64_t seed, const uint8_t *tokeniz
     uint64_t state = seed * 1000 + i;
     memset(out, 0, (size_t)s.padded_bytes);
     if (s.dtype == SLM2_DTYPE_U8) {
-      if (s.bytes > 0) memcpy(out, tokenizer, (size_t)s.bytes);
+      if (tokenizer != NULL) memcpy(out, tokenizer, (size_t)s.bytes);
     } else if (strcmp(s.name, "rope.inv_freq") == 0) {
       float freq[SLM2_MAX_HEAD_DIM / 2];
       CHECK(slm2_inv_freq(f->header.config.rope_theta, f->header.config.head_dim, freq));
@@ -121,12 +122,14 @@ static inline void tiny_fill(tiny_file *f, uint64_t seed, const uint8_t *tokeniz
 }
 
 /* tokenizer: section bytes, or NULL. eos: an end token, or SLM2_NO_TOKEN. */
-static inline tiny_file tiny_build(const tiny_spec *spec, slm2_weight_form form, const uint8_t *tokenizer, size_t n_tokenizer, uint32_t eos) {
+static inline tiny_file tiny_build(const tiny_spec *spec, slm2_weight_form form, const uint8_t *tokenizer, size_t n_tokenizer,
+                                   uint32_t eos) {
   tiny_file f = {0};
   slm2_error error;
   f.header.config = spec->config;
   f.header.form = form;
-  f.header.generation = (slm2_generation){.do_sample = true, .temperature = 0.6f, .top_k = 20, .top_p = 0.95f, .repeat_penalty = 1.0f,
+  f.header.generation = (slm2_generation){.do_sample = true, .temperature = 0.6f, .top_k = 20, .top_p = 0.95f,
+                                          .repeat_penalty = 1.0f,
                                           .bos = UINT32_MAX, .pad = UINT32_MAX, .n_eos = eos != SLM2_NO_TOKEN, .eos = {eos}};
   strcpy(f.header.license, "unknown");
   strcpy(f.header.source, "unknown");

@@ -7,7 +7,8 @@ static float load(slm2_kv_view kv, size_t i) {
   return kv.f16 ? slm2_f16_to_f32(((const uint16_t *)kv.data)[i]) : ((const float *)kv.data)[i];
 }
 
-bool slm2_oracle_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim, float *scores) {
+bool slm2_oracle_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim,
+                           float *scores) {
   /* The f32 nearest 1/sqrt(head_dim): two roundings in f64 and the cast agree with one for every head_dim up to
    * SLM2_MAX_HEAD_DIM (test_oracle.c compares them all with the exact value). */
   const float scale = (float)(1.0 / slm2_sqrt((double)head_dim));

@@ -2,7 +2,8 @@
  * whatever n is: a block of weights is decoded once and serves all n tokens, whose sums never meet. */
 #include "kernel/oracle/oracle.h"
 
-void slm2_oracle_matmul_f32(float *y, size_t y_stride, const slm2_matrix *w, const float *x, uint32_t n, uint32_t r0, uint32_t r1) {
+void slm2_oracle_matmul_f32(float *y, size_t y_stride, const slm2_matrix *w, const float *x, uint32_t n, uint32_t r0,
+                            uint32_t r1) {
   for (uint32_t r = r0; r < r1; r++) {
     for (uint32_t t = 0; t < n; t++) y[t * y_stride + r] = 0.0f;
     for (uint32_t b = 0; b < w->cols / SLM2_BLOCK; b++) {

@@ -2,7 +2,8 @@
  * sum [D6] over the blocks. |S| <= 32 * 127 * 127 < 2^24, so (float)S is exact. */
 #include "kernel/oracle/oracle.h"
 
-void slm2_oracle_matmul_q8(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n, uint32_t r0, uint32_t r1) {
+void slm2_oracle_matmul_q8(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n,
+                           uint32_t r0, uint32_t r1) {
   uint32_t blocks = w->cols / SLM2_BLOCK;
   for (uint32_t r = r0; r < r1; r++) {
     for (uint32_t t = 0; t < n; t++) y[t * y_stride + r] = 0.0f;
