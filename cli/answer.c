@@ -94,6 +94,23 @@ static bool set_dim(cli_view *v, bool dim) {
   return dim ? cli_out("\033[2m", 4) : cli_out("\033[0m\n\n", 6);
 }
 
+/* A terminal obeys control characters, and an answer must not command it: all but line break and tab are shown as
+ * U+FFFD. A pipe gets the bytes as they are. */
+static bool show(const cli_view *v, const char *text, size_t n) {
+  if (!v->terminal) return cli_out(text, n);
+  cli_text safe = {0};
+  for (size_t i = 0; i < n; i++) {
+    unsigned char c = (unsigned char)text[i], next = i + 1 < n ? (unsigned char)text[i + 1] : 0;
+    bool c1 = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+0080 to U+009F */
+    if (c1 || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) cli_text_puts(&safe, "\xef\xbf\xbd");
+    else cli_text_add(&safe, text + i, 1);
+    i += c1;
+  }
+  bool ok = cli_out_text(&safe) == CLI_OK;
+  cli_text_free(&safe);
+  return ok;
+}
+
 /* The template puts blank lines around the reasoning; a person needs none before it or after it. */
 bool cli_view_event(cli_view *v, const slm2_token_event *e) {
   bool reasoning = e->channel == SLM2_CHANNEL_REASONING;
@@ -108,7 +125,7 @@ bool cli_view_event(cli_view *v, const slm2_token_event *e) {
     }
   if (n == 0 || (reasoning && !v->terminal)) return true;
   v->at_start = false;
-  return set_dim(v, reasoning) && cli_out(text, n);
+  return set_dim(v, reasoning) && show(v, text, n);
 }
 
 void cli_view_end(cli_view *v) {

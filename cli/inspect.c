@@ -80,7 +80,7 @@ static void text_generation(cli_text *t, const slm2_generation *g) {
 }
 
 static slm2_status text_sections(cli_text *t, const slm2_header *h) {
-  cli_text_print(t, "  %-48s %-8s %-16s %14s %14s\n", "section", "dtype", "shape", "offset", "bytes");
+  cli_text_print(t, "  %-48s %-8s %-16s %14s %14s\n", "section", "dtype", "shape", "data offset", "bytes");
   for (uint32_t i = 0; i < slm2_section_count(&h->config); i++) {
     slm2_section s;
     slm2_status status = slm2_section_get(h, i, &s);
@@ -212,6 +212,10 @@ static slm2_status inspect_safetensors(const char *path, bool json, cli_text *t,
     slm2_safetensors st;
     status = slm2_file_read(file, 8, header, n, error);
     if (status == SLM2_OK) status = slm2_st_open(name, header, n, file_bytes, memory, slm2_st_bytes(n), &st, error);
+    if (status == SLM2_OK && st.n_tensors == 0) {
+      *error = (slm2_error){.code = SLM2_E_FORMAT, .operation = "safetensors", .message = "the file holds no tensors", .offset = 8};
+      status = SLM2_E_FORMAT;
+    }
     if (status == SLM2_OK) print_tensors(&st, file_bytes, path, json, t);
     free(memory);
     free(header);

@@ -91,10 +91,10 @@ static void print_terms(cli_text *t, const plan_options *o, const plan_model *p,
            context, o->setup.kv == SLM2_KV_F32 ? 4u : 2u);
   term(t, "kv", plan->kv, note);
   term(t, "scratch", plan->scratch, "activations of one tile, attention scores");
-  term(t, "logits", plan->logits, "");
-  term(t, "sampler", plan->sampler, "");
-  term(t, "tokens", plan->tokens, "");
-  term(t, "state", plan->state, "");
+  term(t, "logits", plan->logits, "of one position");
+  term(t, "sampler", plan->sampler, "candidates and seen ids");
+  term(t, "tokens", plan->tokens, "ids of the timeline");
+  term(t, "state", plan->state, "the rest, with alignment");
   term(t, "session", plan->total, "kv to state");
   term(t, "total", total_bytes(p, plan), "file, index and session");
 }

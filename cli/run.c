@@ -172,6 +172,8 @@ static void compute(const run_options *o, slm2_session *session, const cli_ids *
     r->answer.finish = r->status == SLM2_E_CANCELLED ? SLM2_FINISH_CANCELLED : SLM2_FINISH_ERROR;
     return;
   }
+  if (o->sampling.params.temperature > 0.0f && !o->sampling.seed)
+    fprintf(stderr, "seed %llu\n", (unsigned long long)o->sampling.params.seed);
   r->status = cli_generate(session, &o->sampling, o->sampling.params.seed, o->json ? json_event : view_event, &view, &r->answer,
                            &r->error);
   cli_view_end(&view);
@@ -196,8 +198,6 @@ static int run_model(run_options *o, const cli_model *m, cli_ids *ids) {
   cli_session session;
   code = cli_session_open(&session, m, &o->setup, context);
   if (code != CLI_OK) return code;
-  if (o->sampling.params.temperature > 0.0f && !o->sampling.seed)
-    fprintf(stderr, "seed %llu\n", (unsigned long long)o->sampling.params.seed);
   cli_catch_interrupts();
   run_result result = {0};
   cli_text_add(&result.answer.text, "", 0);

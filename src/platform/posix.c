@@ -417,9 +417,10 @@ slm2_status slm2_random_seed(uint64_t *seed, slm2_error *error) {
 
 bool slm2_is_terminal(int fd) { return isatty(fd) == 1; }
 
-/* A closed pipe is reported by write, not by a silent death in the middle of cleaning up. */
+/* A closed pipe and a file size limit are reported by write, not by a death in the middle of cleaning up. */
 void slm2_platform_start(int *argc, char ***argv) {
   (void)argc;
   (void)argv;
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
 }
