@@ -11,7 +11,8 @@ SLM2_NOINLINE static slm2_status prepare(const float *logits, uint32_t n, slm2_l
   float max = logits[0];
   for (uint32_t i = 0; i < n; i++) {
     if ((slm2_float_bits(logits[i]) & 0x7fffffff) >= 0x7f800000)
-      return slm2_fail(error, SLM2_E_NUMERICAL, "log-probabilities", "logits", SLM2_NO_OFFSET, "the logit of id %u is not finite", (uint64_t)i);
+      return slm2_fail(error, SLM2_E_NUMERICAL, "log-probabilities", "logits", SLM2_NO_OFFSET,
+                       "the logit of id %u is not finite", (uint64_t)i);
     max = logits[i] > max ? logits[i] : max;
   }
   slm2_lanes8 w = {{0}};

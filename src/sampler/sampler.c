@@ -136,7 +136,8 @@ static slm2_status check_finite(const float *logits, uint32_t n, slm2_error *err
   if (most < 0x7f800000) return SLM2_OK;
   uint32_t i = 0;
   while (finite(logits[i])) i++;
-  return slm2_fail(error, SLM2_E_NUMERICAL, "sampling", "logits", SLM2_NO_OFFSET, "the logit of id %u is not finite", (uint64_t)i);
+  return slm2_fail(error, SLM2_E_NUMERICAL, "sampling", "logits", SLM2_NO_OFFSET,
+                   "the logit of id %u is not finite", (uint64_t)i);
 }
 
 /* Marks the distinct ids of the context and checks what the penalty makes of them. */
@@ -145,8 +146,8 @@ static slm2_status mark_penalised(const source *s, const uint32_t *context, size
   for (size_t i = 0; i < n_context; i++) {
     uint32_t id = context[i];
     if (id >= s->n)
-      return slm2_fail(error, SLM2_E_TOKEN, "sampling", "context", SLM2_NO_OFFSET, "token id %u at position %u, but there are %u logits",
-                       (uint64_t)id, (uint64_t)i, (uint64_t)s->n);
+      return slm2_fail(error, SLM2_E_TOKEN, "sampling", "context", SLM2_NO_OFFSET,
+                       "token id %u at position %u, but there are %u logits", (uint64_t)id, (uint64_t)i, (uint64_t)s->n);
     if (bit(seen, id)) continue;
     seen[id >> 3] = (uint8_t)(seen[id >> 3] | 1u << (id & 7));
     if (eligible(s, id) && !finite(penalise(s->logits[id], s->repeat_penalty)))
@@ -168,7 +169,8 @@ SLM2_NOINLINE static slm2_status distribution(const slm2_sampler_params *p, cons
   }
   uint32_t kept = select_best(&s, p->temperature == 0.0f ? 1 : p->top_k, c);
   if (kept == 0)
-    return slm2_fail(error, SLM2_E_ARGUMENT, "sampling", "has_token", SLM2_NO_OFFSET, "none of the %u ids has a token", (uint64_t)n);
+    return slm2_fail(error, SLM2_E_ARGUMENT, "sampling", "has_token", SLM2_NO_OFFSET,
+                     "none of the %u ids has a token", (uint64_t)n);
   if (p->temperature == 0.0f) {
     c[0].p = 1.0f;
   } else {

@@ -53,7 +53,8 @@ for line in open('tests/data/num/hard.txt'):
     hard[name].append(int(bits, 16))
 
 args = [0, 0x80000000, 0x80000001, 0x80800000, 0xb2ffffff, 0xb3000000, 0xb3000001, 0xb3800000, 0x33000000, 0x33800000, 0xff800000]
-args += [to_bits(x) for x in (-1.0, -0.5, -0.6931472, -87.33654, -87.33655, -87.4, -88.0, -95.3, -100.0, -103.27893, -103.2789, -103.97207, -103.97208, -103.97209,
+args += [to_bits(x) for x in (-1.0, -0.5, -0.6931472, -87.33654, -87.33655, -87.4, -88.0, -95.3, -100.0,
+                              -103.27893, -103.2789, -103.97207, -103.97208, -103.97209,
                               -104.0, -110.0, -3e38, 1.0, 0.5, 10.0, 88.0, 88.72, 88.72283, 88.72284, 89.0, 1e-45, 1e-10)]
 args += [0xc2aeac50 + i for i in range(40)] + [0xc2cff1b0 + i for i in range(10)]  # first subnormal result, last non-zero one
 args += [0x80000000 | random.randrange(0x33000000, 0x42d00000) for _ in range(250)]
@@ -63,9 +64,11 @@ for b in args + hard['exp']:
     y = mpf(0) if b == 0xff800000 else exp(mpf(value(b)))
     print('exp %08x %08x' % (b, nearest(y)))
 
-args = [1, 2, 3, 0x007fffff, 0x00800000, 0x00800001, 0x7f7fffff, 0x7f7ffffe, 0x3f800000, 0x3f7fffff, 0x3f800001, 0x3f3504f3, 0x3f3504f4, 0x3fb504f3, 0x3fb504f4]
+args = [1, 2, 3, 0x007fffff, 0x00800000, 0x00800001, 0x7f7fffff, 0x7f7ffffe, 0x3f800000, 0x3f7fffff, 0x3f800001,
+        0x3f3504f3, 0x3f3504f4, 0x3fb504f3, 0x3fb504f4]
 args += [to_bits(x) for x in (2.0, 10.0, 0.1, 2.7182817, 151936.0, 1e-40, 1e38, 0.5, 0.25, 1.5, 0.75)]
-args += [0x3f800000 + random.randrange(-2000, 2000) for _ in range(60)] + [random.randrange(0x3f000000, 0x40000000) for _ in range(120)]
+args += [0x3f800000 + random.randrange(-2000, 2000) for _ in range(60)]
+args += [random.randrange(0x3f000000, 0x40000000) for _ in range(120)]
 args += [random.randrange(1, 0x7f800000) for _ in range(250)] + [random.randrange(1, 0x00800000) for _ in range(60)]
 for b in args + hard['log']:
     print('log %08x %08x' % (b, nearest(log(mpf(value(b))))))
@@ -79,7 +82,8 @@ for b in args + hard['sin'] + hard['cos']:
     print('sincos %08x %08x %08x' % (b, nearest(sin(x)), nearest(cos(x))))
 
 for theta, head_dim in ((1000000, 128), (10000, 64), (5000000, 128), (1000000, 8), (10000, 96), (1000000, 512), (1000000, 80),
-                        (214358881, 16), (2 ** 31, 64), (2, 64), (65536, 64), (14 ** 8, 16), (13 ** 8, 32), (3 ** 16, 32), (46340 ** 2, 8), (215 ** 4, 8)):
+                        (214358881, 16), (2 ** 31, 64), (2, 64), (65536, 64), (14 ** 8, 16), (13 ** 8, 32),
+                        (3 ** 16, 32), (46340 ** 2, 8), (215 ** 4, 8)):
     freq = []
     for i in range(head_dim // 2):
         e = value(to_bits(2 * i / head_dim))

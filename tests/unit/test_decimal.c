@@ -91,7 +91,8 @@ static void random_f32(uint64_t *seed) {
     CHECK_CASE(slm2_float_bits((float)strtod(out, NULL)) == bits, out);
     CHECK_CASE(slm2_decimal_to_f32(out, n, &y) && slm2_float_bits(y) == bits, out);
     int len = snprintf(text, sizeof text, "%.*e", (int)(bits % 24), (double)slm2_float_from_bits(bits));
-    CHECK_CASE(slm2_decimal_to_f32(text, (size_t)len, &y) && slm2_float_bits(y) == slm2_float_bits((float)strtod(text, NULL)), text);
+    float want = (float)strtod(text, NULL);
+    CHECK_CASE(slm2_decimal_to_f32(text, (size_t)len, &y) && slm2_float_bits(y) == slm2_float_bits(want), text);
   }
 }
 

@@ -28,7 +28,7 @@ static void table(void) {
       float s, c;
       slm2_sincosf(slm2_float_from_bits(x), &s, &c);
       CHECK_CASE(slm2_float_bits(s) == a && slm2_float_bits(c) == b, label);
-    } else if (CHECK_CASE(sscanf(at, "%15s %u %u%n", name, &a, &b, &used) == 3 && strcmp(name, "inv_freq") == 0 && b <= 512, label)) {
+    } else if (CHECK_CASE(sscanf(at, "%15s %u %u%n", name, &a, &b, &used) == 3 && strcmp(name, "inv_freq") == 0, label)) {
       float out[256];
       CHECK_CASE(slm2_inv_freq(a, b, out), label);
       char *value = at + used;
@@ -42,7 +42,8 @@ static void table(void) {
 }
 
 /* Lines of tests/golden/math.txt: "NAME RANGE STRIDE COUNT SHA256". */
-static void check_line(const char *golden, const char *name, const char *range, uint32_t stride, unsigned count, slm2_sha256 *sha) {
+static void check_line(const char *golden, const char *name, const char *range, uint32_t stride,
+                       unsigned count, slm2_sha256 *sha) {
   uint8_t hash[32];
   char hex[65], line[200];
   slm2_sha256_final(sha, hash);
@@ -119,8 +120,10 @@ static void reductions(void) {
     d[i % 8] = d[i % 8] + x[i] * y[i];
     acc = acc + x[i];
   }
-  CHECK(slm2_float_bits(slm2_sum_lanes8(x, 19)) == slm2_float_bits(((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))));
-  CHECK(slm2_float_bits(slm2_dot_lanes8(x, y, 19)) == slm2_float_bits(((d[0] + d[4]) + (d[2] + d[6])) + ((d[1] + d[5]) + (d[3] + d[7]))));
+  float sum = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+  float dot = ((d[0] + d[4]) + (d[2] + d[6])) + ((d[1] + d[5]) + (d[3] + d[7]));
+  CHECK(slm2_float_bits(slm2_sum_lanes8(x, 19)) == slm2_float_bits(sum));
+  CHECK(slm2_float_bits(slm2_dot_lanes8(x, y, 19)) == slm2_float_bits(dot));
   CHECK(slm2_float_bits(slm2_sum_seq(x, 19)) == slm2_float_bits(acc));
   float big[9] = {16777216.0f, 0, 0, 0, 1.0f, 0, 0, 0, 1.0f}; /* lanes 0 and 4: 2^24 + 1 rounds to 2^24, twice */
   CHECK(slm2_float_bits(slm2_sum_lanes8(big, 9)) == slm2_float_bits(16777216.0f));
@@ -159,7 +162,8 @@ static void half_precision(void) {
   CHECK(bad == 0);
   CHECK(slm2_f32_to_f16(slm2_float_from_bits(1)) == 0 && slm2_f32_to_f16(slm2_float_from_bits(0x80000001u)) == 0x8000);
   CHECK(slm2_f32_to_f16(3.4e38f) == 0x7c00 && slm2_f32_to_f16(-3.4e38f) == 0xfc00);
-  CHECK(slm2_f32_to_f16(slm2_float_from_bits(0xff800001u)) == 0xfe00 && slm2_f32_to_f16(slm2_float_from_bits(0x7fffffffu)) == 0x7e00);
+  CHECK(slm2_f32_to_f16(slm2_float_from_bits(0xff800001u)) == 0xfe00);
+  CHECK(slm2_f32_to_f16(slm2_float_from_bits(0x7fffffffu)) == 0x7e00);
 }
 
 static void check_block(const uint32_t key[8], uint64_t counter, const char *hex) {
@@ -181,9 +185,12 @@ static void chacha8(void) {
     {42, {962419617u, 2928721845u, 628724104u, 4081401798u}, "a48fa17b58323d0aeab8a1cc690114b82b8cc87518b4f7548d446ea1e4df20f2"},
   };
   const uint32_t zero[8] = {0}, one[8] = {1};
-  check_block(zero, 0, "3e00ef2f895f40d67f5bb8e81f09a5a12c840ec3ce9a7f3b181be188ef711a1e984ce172b9216f419f445367456d5619314a42a3da86b001387bfdb80e0cfe42");
-  check_block(zero, 1, "d2aefa0deaa5c151bf0adb6c01f2a5adc0fd581259f9a2aadcf20f8fd566a26b5032ec38bbc5da98ee0c6f568b872a65a08abf251deb21bb4b56e5d8821e68aa");
-  check_block(one, 0, "cf5ee9a0494aa9613e05d5ed725b804b12f4a465ee635acc3a311de8740489ea289d04f43c7518db56eb4433e498a1238cd8464d3763ddbb9222ee3bd8fae3c8");
+  check_block(zero, 0, "3e00ef2f895f40d67f5bb8e81f09a5a12c840ec3ce9a7f3b181be188ef711a1e"
+                       "984ce172b9216f419f445367456d5619314a42a3da86b001387bfdb80e0cfe42");
+  check_block(zero, 1, "d2aefa0deaa5c151bf0adb6c01f2a5adc0fd581259f9a2aadcf20f8fd566a26b"
+                       "5032ec38bbc5da98ee0c6f568b872a65a08abf251deb21bb4b56e5d8821e68aa");
+  check_block(one, 0, "cf5ee9a0494aa9613e05d5ed725b804b12f4a465ee635acc3a311de8740489ea"
+                       "289d04f43c7518db56eb4433e498a1238cd8464d3763ddbb9222ee3bd8fae3c8");
   for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
     uint32_t key[8], out[16];
     uint8_t bytes[32];
