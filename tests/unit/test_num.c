@@ -250,6 +250,16 @@ SLM2_NOINLINE static sample arithmetic(volatile const float *in) {
   return s;
 }
 
+/* [D1] Each operation is rounded once: no fused multiply-add, no excess precision. */
+static void single_rounding(void) {
+  volatile float a = 0x1.001p+0f, b = 0x1.002p+0f, big = 0x1p24f, one = 1.0f; /* a * a = 1 + 2^-11 + 2^-24, a tie */
+  volatile double d = 0x1.0000001p+0, e = 0x1.0000002p+0;                     /* d * d = 1 + 2^-27 + 2^-56 */
+  CHECK(slm2_float_bits(a * a - b) == 0);
+  CHECK(slm2_double_bits(d * d - e) == 0);
+  CHECK(slm2_float_bits((big + one) - big) == 0);
+}
+
+/* [D2] */
 static void environment(void) {
   static const sample right = {1u << 19, 0x00800000u + (3u << 23), 0x3eaaaaabu, 0xbeaaaaabu, 0x3f2aaaabu};
   volatile float in[] = {0x1p-100f, 0x1p-30f, slm2_float_from_bits(1u << 6), 0x1p20f, 1.0f, 3.0f, 2.0f};
@@ -286,6 +296,7 @@ int main(void) {
   reductions();
   half_precision();
   chacha8();
+  single_rounding();
   environment();
   return test_end("num");
 }
