@@ -213,8 +213,8 @@ static slm2_status inspect_safetensors(const char *path, bool json, cli_text *t,
     status = slm2_file_read(file, 8, header, n, error);
     if (status == SLM2_OK) status = slm2_st_open(name, header, n, file_bytes, memory, slm2_st_bytes(n), &st, error);
     if (status == SLM2_OK && st.n_tensors == 0) {
-      *error = (slm2_error){.code = SLM2_E_FORMAT, .operation = "safetensors", .message = "the file holds no tensors", .offset = 8};
       status = SLM2_E_FORMAT;
+      *error = (slm2_error){.code = status, .operation = "safetensors", .message = "the file holds no tensors", .offset = 8};
     }
     if (status == SLM2_OK) print_tensors(&st, file_bytes, path, json, t);
     free(memory);
