@@ -3,7 +3,7 @@
  * UTF-8 become '?'. */
 #include "base/error.h"
 #include "base/utf8.h"
-#include <string.h>
+#include "base/bytes.h"
 
 /* A string being built in a fixed buffer; once a code point did not fit, nothing more is added. */
 typedef struct text_out {

@@ -1,6 +1,6 @@
 /* base/sha256.c: SHA-256 after FIPS 180-4. Names of variables are the standard's. */
 #include "base/sha256.h"
-#include <string.h>
+#include "base/bytes.h"
 
 /* FIPS 180-4 §4.2.2: first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t K[64] = {
