@@ -161,6 +161,32 @@ static void counting_q8(float *y, size_t y_stride, const slm2_matrix *w, const i
   slm2_backend_oracle.matmul_q8(y, y_stride, w, xq, a, n, r0, r1);
 }
 
+static bool counting_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim,
+                               float *scores) {
+  count_call();
+  return slm2_backend_oracle.attention(out, q, k, v, n, head_dim, scores);
+}
+
+/* A long context makes attention the slow part: it is left at the next head. */
+static void test_cancel_attention(const tiny_model *m, int model) {
+  slm2_backend counting = slm2_backend_oracle;
+  counting.attention = counting_attention;
+  way w = way_of(model, SLM2_PROFILE_Q8, SLM2_KV_F16, "cancelled at head", 0);
+  slm2_session *s = session(m, &w, 3, &counting);
+  for (uint32_t at = 0; at < 3 * 4 * 2; at++) { /* tokens, heads, layers */
+    slm2_error error;
+    canceller.calls = 0;
+    canceller.at = at;
+    atomic_store(&canceller.word, 0);
+    CHECK_CASE(slm2_session_append(s, ids, 3, &(slm2_run){.cancel = &canceller.word}, &error) == SLM2_E_CANCELLED, w.label);
+    CHECK_CASE(canceller.calls == at + 1 && slm2_session_length(s) == 0, w.label);
+  }
+  atomic_store(&canceller.word, 0);
+  canceller.at = UINT32_MAX;
+  check_append(s, &w, 3);
+  free(s);
+}
+
 /* Blocks of the append of ids[2..), cancelled by block number `at`. */
 static uint32_t cancelled_append(slm2_session *s, uint32_t at, slm2_status *status) {
   slm2_error error;
@@ -387,6 +413,7 @@ int main(void) {
                                                                             slm2_backend_at(i));
           if (form == 1) test_reuse(&m, model, profiles[p], kv_types[kv]);
         }
+      if (model == 2) test_cancel_attention(&m, model);
       if (model == 2 && form == 1)
         for (int p = 0; p < 2; p++) {
           test_cancel(&m, model, profiles[p]);

@@ -1,6 +1,7 @@
 /* tests/unit/test_generate.c: one answer, token by token. Most cases script the logits, so that the tokens are given and
  * the text, its channel, its hold-back and its end can be read off; the last ones sample for real. */
 #include "session/session.h"
+#include "session/stop.h"
 #include "tests/unit/tiny_model.h"
 
 enum { AB = 256, EMOJI_1, EMOJI_2, LONG_TEXT, BAD_BYTES, EOS = 300, OTHER, THINK, UNTHINK, TOOL, EOS_2 };
@@ -131,6 +132,25 @@ static void test_text(const tiny_model *m) {
     CHECK_CASE(memcmp(slm2_session_ids(s) + n_prompt, c->ids, 4 * (n - 1)) == 0, c->label);
     CHECK_CASE(slm2_generator_words_used(g) == 0, c->label);
     free(g), free(s);
+  }
+}
+
+/* The matcher alone goes on after a match: overlapping ones are all found, and the hold is the longest border. */
+static void test_matcher(void) {
+  static const struct {
+    const char *stop, *text, *matches, *pending;
+  } cases[] = {{"aa", "aaaba", "02200", "11101"}, {"abab", "ababab", "000404", "123232"}, {"abc", "xabcab", "000300", "012012"}};
+  for (size_t i = 0; i < 3; i++) {
+    slm2_stop_matcher m;
+    slm2_stop_init(&m);
+    slm2_stop_add(&m, cases[i].stop, strlen(cases[i].stop));
+    CHECK(slm2_stop_pending(&m) == 0);
+    for (size_t k = 0; cases[i].text[k] != 0; k++) {
+      CHECK_CASE(slm2_stop_push(&m, (uint8_t)cases[i].text[k]) == (size_t)(cases[i].matches[k] - '0'), cases[i].text);
+      CHECK_CASE(slm2_stop_pending(&m) == (size_t)(cases[i].pending[k] - '0'), cases[i].text);
+    }
+    slm2_stop_reset(&m);
+    CHECK(slm2_stop_pending(&m) == 0 && slm2_stop_push(&m, (uint8_t)cases[i].stop[1]) == 0);
   }
 }
 
@@ -360,6 +380,7 @@ int main(void) {
   m.model->header.generation.n_eos = 2;
   m.model->header.generation.eos[1] = EOS_2;
   test_text(&m);
+  test_matcher();
   test_random_stops(&m);
   test_largest_text(&m);
   test_cancel_and_error(&m);
