@@ -3,6 +3,7 @@
 #ifndef SLM2_TEST_CHECKPOINT_H
 #define SLM2_TEST_CHECKPOINT_H
 
+#include "base/bytes.h"
 #include "base/sha256.h"
 #include "convert/convert.h"
 #include "convert/safetensors.h"

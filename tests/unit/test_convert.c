@@ -1,7 +1,6 @@
 /* tests/unit/test_convert.c: HF folders to SLM2. Right values: tests/data/hf-tiny (checkpoints written by transformers,
  * expected bytes by numpy, see tests/gen/hf_tiny.py). Then everything that may not change the result, everything that
  * must be refused, faults, truncations and mutations. */
-#include "base/bytes.h"
 #include "tests/unit/checkpoint.h"
 
 static const slm2_convert_options rows = {.form = SLM2_FORM_ROWS}, panels = {.form = SLM2_FORM_PANELS};
