@@ -61,7 +61,8 @@ typedef slm2_status slm2_logits_fn(void *user, uint32_t position, const float *l
 typedef struct slm2_run {
   const slm2_cancel *cancel;   /* may be NULL */
   slm2_progress_fn *progress;  /* may be NULL */
-  slm2_logits_fn *each_logits; /* NULL: only the last position's logits are computed. A status it returns ends the call. */
+  slm2_logits_fn *each_logits; /* NULL: only the last position's logits are computed. A status it returns ends the call
+                                  and is returned; details in error are then the callback's matter. */
   void *user;
   bool no_logits; /* without each_logits: not even the last ones. For a chunk that is not the last of its text: logits that
                      nobody asked for cannot overflow, so the status does not depend on how the text was cut [D5b] */

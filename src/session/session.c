@@ -52,7 +52,7 @@ slm2_status slm2_session_plan(const slm2_header *header, const slm2_session_para
   SLM2_TRY(slm2_config_check(&header->config, error));
   SLM2_TRY(check_params(&header->config, params, error));
   slm2_arena a;
-  slm2_session parts;
+  slm2_session parts = {0};
   slm2_plan p;
   slm2_arena_init(&a, NULL, 0);
   (void)place(&a, header, params, &parts, &p);
@@ -65,7 +65,7 @@ slm2_status slm2_session_plan(const slm2_header *header, const slm2_session_para
 slm2_status slm2_session_init(void *mem, uint64_t mem_bytes, const slm2_model *model, const slm2_session_params *params,
                               slm2_session **out, slm2_error *error) {
   slm2_plan plan;
-  slm2_session parts;
+  slm2_session parts = {0};
   const slm2_header *header = slm2_model_header(model);
   SLM2_TRY(slm2_session_plan(header, params, &plan, error));
   if (mem_bytes < plan.total || plan.total > SIZE_MAX)

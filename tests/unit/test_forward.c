@@ -139,6 +139,42 @@ static void test_reuse(const tiny_model *m, int model, slm2_profile profile, slm
   }
 }
 
+/* More tokens than a tile may hold: full tiles, a rest, and single tokens agree. */
+static void test_long(const tiny_model *m) {
+  uint32_t many[150];
+  float first[64];
+  for (uint32_t i = 0; i < 150; i++) many[i] = (i * i + 5) % 64;
+  for (int p = 0; p < 2; p++)
+    for (uint32_t tile = 1; tile <= 128; tile += 127) {
+      slm2_session_params params = {.context = 150, .tile = tile, .profile = profiles[p], .kv = kv_types[p]};
+      slm2_session *s = tiny_session(m->model, &params);
+      CHECK(slm2_session_append(s, many, 150, NULL, NULL) == SLM2_OK);
+      if (tile == 1) memcpy(first, slm2_session_logits(s), sizeof first);
+      else CHECK(memcmp(first, slm2_session_logits(s), sizeof first) == 0);
+      free(s);
+    }
+}
+
+/* [D2] A host thread that rounds upward and flushes subnormals computes the same bits, and keeps its settings. */
+static void test_host_control(const tiny_model *m, int model) {
+#if defined(__SSE2__)
+  const unsigned host = 0x1f80u | 0x4000u | 0x8000u | 0x0040u; /* masked; round up, flush to zero, denormals are zero */
+  for (int p = 0; p < 2; p++) {
+    way w = way_of(model, profiles[p], SLM2_KV_F16, "host control", host);
+    slm2_session *s = session(m, &w, 3, NULL);
+    unsigned before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(host);
+    check_append(s, &w, 4);
+    unsigned after = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(before);
+    CHECK_CASE((after & ~0x3fu) == host, w.label); /* but for the sticky exception flags */
+    free(s);
+  }
+#else
+  (void)m, (void)model;
+#endif
+}
+
 /* --- cancel at every row block ------------------------------------------------------ */
 
 static struct {
@@ -414,6 +450,8 @@ int main(void) {
           if (form == 1) test_reuse(&m, model, profiles[p], kv_types[kv]);
         }
       if (model == 2) test_cancel_attention(&m, model);
+      if (model == 2) test_long(&m);
+      test_host_control(&m, model);
       if (model == 2 && form == 1)
         for (int p = 0; p < 2; p++) {
           test_cancel(&m, model, profiles[p]);

@@ -44,6 +44,19 @@ static void test_load(void) {
   free(mem), free(copy), free(f.bytes);
 }
 
+/* What bind.c would say if the parser let a header through that does not fit its data. */
+static void test_bind(void) {
+  tiny_model m = tiny_load(tiny_build(&tiny_specs[1], SLM2_FORM_PANELS, NULL, 0, SLM2_NO_TOKEN));
+  slm2_model broken = *m.model;
+  slm2_error error;
+  const uint8_t *tokenizer;
+  CHECK(slm2_model_bind(&broken, tiny_data(&m.file), &tokenizer, &error) == SLM2_OK);
+  broken.header.data_bytes -= 64; /* the last section, lm_head.weight, ends beyond them */
+  CHECK(slm2_model_bind(&broken, tiny_data(&m.file), &tokenizer, &error) == SLM2_E_INTERNAL_INVARIANT);
+  CHECK(strcmp(error.name, "lm_head.weight") == 0);
+  tiny_free(&m);
+}
+
 /* [D14] Only frequencies in (0, 1] keep every angle in the tested range. */
 static void test_inv_freq(void) {
   static const struct {
@@ -316,6 +329,7 @@ static void test_names(void) {
 
 int main(void) {
   test_load();
+  test_bind();
   test_inv_freq();
   test_tokenizer();
   test_plan();
