@@ -14,7 +14,7 @@
 typedef struct slm2_sampler_params {
   float temperature;    /* >= 0, finite; 0 = greedy */
   uint32_t top_k;       /* 0 = off */
-  float top_p;          /* >= 1 = off; finite. <= 0 keeps the most likely token alone */
+  float top_p;          /* 0 .. 1; 1 = off, 0 keeps the most likely token alone */
   float min_p;          /* 0 = off; 0 .. 1 */
   float repeat_penalty; /* > 0, finite; 1 = off */
   uint64_t seed;

@@ -44,7 +44,7 @@ slm2_status slm2_sampler_check(const slm2_sampler_params *p, slm2_error *error) 
   const char *name = NULL, *why = "";
   if (!in_range(p->repeat_penalty, SMALLEST, LARGEST)) name = "repeat_penalty", why = "a finite number above 0";
   if (!in_range(p->min_p, 0.0f, 1.0f)) name = "min_p", why = "between 0 and 1";
-  if (!finite(p->top_p)) name = "top_p", why = "a finite number";
+  if (!in_range(p->top_p, 0.0f, 1.0f)) name = "top_p", why = "between 0 and 1";
   if (!in_range(p->temperature, 0.0f, LARGEST)) name = "temperature", why = "a finite number, 0 or above";
   if (name == NULL) return SLM2_OK;
   return slm2_fail(error, SLM2_E_ARGUMENT, "sampling", name, SLM2_NO_OFFSET, "%s must be %s", name, why);

@@ -144,7 +144,7 @@ for number in range(160):
                 context=[random.randrange(n) for _ in range(random.choice((0, 1, 5, 40)))],
                 repeat_penalty=random.choice((1, 1, 1.1, 1.3, 2, 0.5)), temperature=random.choice((0, 0.1, 0.6, 0.7, 1, 1.5, 10)),
                 top_k=random.choice((0, 0, 1, 2, 5, 20, 64, 1000)),
-                top_p=random.choice((1, 1, 0.95, 0.8, 0.5, 0.1, 0.9999999, 0, 1.5)),
+                top_p=random.choice((1, 1, 0.95, 0.8, 0.5, 0.1, 0.9999999, 0, 1)),
                 min_p=random.choice((0, 0, 0.05, 0.3, 1)), seed=random.getrandbits(64))
     case.update(solve(case))
     cases.append(case)
