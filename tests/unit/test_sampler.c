@@ -253,7 +253,7 @@ static void refused_parameters(void) {
     {"min_p", 1, 1, -tiny, 1},
     {"repeat_penalty", 1, 1, 0, 0}, {"repeat_penalty", 1, 1, 0, -0.0f}, {"repeat_penalty", 1, 1, 0, -1},
     {"repeat_penalty", 1, 1, 0, nan}, {"repeat_penalty", 1, 1, 0, inf},
-    {NULL, 0, 1, 0, 1}, {NULL, -0.0f, 2, -0.0f, 1}, {NULL, tiny, -3, 1, tiny}, {NULL, 3e38f, 0, tiny, 3e38f}};
+    {NULL, 0, 1, 0, 1}, {NULL, -0.0f, 1, -0.0f, 1}, {NULL, tiny, -0.0f, 1, tiny}, {NULL, 3e38f, 0, tiny, 3e38f}};
   const float z[] = {1, 2};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     slm2_sampler_params p = {rows[i].t, 0, rows[i].p, rows[i].m, rows[i].r, 0};
