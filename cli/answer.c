@@ -80,6 +80,13 @@ void cli_answer_free(cli_answer *a) {
   cli_text_free(&a->reasoning);
 }
 
+void cli_note_length(const cli_answer *a, size_t n_prompt, uint32_t context) {
+  if (a->finish != SLM2_FINISH_LENGTH) return;
+  if (n_prompt + a->n_tokens >= context)
+    fprintf(stderr, "[the context of %u positions is full; --context N gives more]\n", context);
+  else fprintf(stderr, "[stopped after %u tokens; --max-tokens N allows more]\n", a->n_tokens);
+}
+
 double cli_ms(uint64_t ns) { return (double)ns / 1e6; }
 
 double cli_rate(uint32_t tokens, uint64_t ns) { return ns == 0 ? 0.0 : (double)tokens * 1e9 / (double)ns; }
@@ -87,12 +94,6 @@ double cli_rate(uint32_t tokens, uint64_t ns) { return ns == 0 ? 0.0 : (double)t
 /* --- view ------------------------------------------------------------------- */
 
 void cli_view_begin(cli_view *v) { *v = (cli_view){.terminal = slm2_is_terminal(1)}; }
-
-static bool set_dim(cli_view *v, bool dim) {
-  if (v->dim == dim) return true;
-  v->dim = dim;
-  return dim ? cli_out("\033[2m", 4) : cli_out("\033[0m\n\n", 6);
-}
 
 /* A terminal obeys control characters, and an answer must not command it: all but line break and tab are shown as
  * U+FFFD. A pipe gets the bytes as they are. */
@@ -111,21 +112,40 @@ static bool show(const cli_view *v, const char *text, size_t n) {
   return ok;
 }
 
-/* The template puts blank lines around the reasoning; a person needs none before it or after it. */
+static bool show_reasoning(cli_view *v, const char *text, size_t n) {
+  size_t kept = n;
+  while (kept > 0 && text[kept - 1] == '\n') kept--;
+  if (!v->terminal) return true;
+  if (kept == 0) {
+    v->held += n;
+    return true;
+  }
+  bool ok = v->dim || cli_out("\033[2m", 4);
+  v->dim = true;
+  for (; ok && v->held > 0; v->held--) ok = cli_out("\n", 1);
+  v->held = n - kept;
+  return ok && show(v, text, kept);
+}
+
+/* The template puts line breaks around the reasoning; a person needs one blank line after it. */
 bool cli_view_event(cli_view *v, const slm2_token_event *e) {
   bool reasoning = e->channel == SLM2_CHANNEL_REASONING;
   const char *text = e->text;
   size_t n = e->n_text;
-  if (reasoning && !v->reasoned) v->reasoned = v->at_start = true;
-  if (!reasoning && v->dim) v->at_start = true;
+  if (reasoning != v->reasoning) v->at_start = true;
+  v->reasoned = v->reasoned || reasoning;
+  v->reasoning = reasoning;
   if (v->reasoned && v->at_start)
     while (n > 0 && *text == '\n') {
       text++;
       n--;
     }
-  if (n == 0 || (reasoning && !v->terminal)) return true;
+  if (n == 0) return true;
   v->at_start = false;
-  return set_dim(v, reasoning) && show(v, text, n);
+  if (reasoning) return show_reasoning(v, text, n);
+  bool ok = !v->dim || cli_out("\033[0m\n\n", 6);
+  v->dim = false;
+  return ok && show(v, text, n);
 }
 
 void cli_view_end(cli_view *v) {

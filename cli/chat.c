@@ -112,12 +112,6 @@ static void remember(chat_state *c, const cli_answer *a) {
   c->last.finish = a->finish;
 }
 
-static void note_length(const chat_state *c, size_t n_ids) {
-  if (n_ids + c->last.answer >= c->context)
-    fprintf(stderr, "[the context of %u positions is full; /reset starts anew, --context N gives more]\n", c->context);
-  else fprintf(stderr, "[stopped after %u tokens; --max-tokens N allows more]\n", c->last.answer);
-}
-
 static int answer(chat_state *c, const cli_ids *ids) {
   slm2_error error = {0};
   cli_answer a = {0};
@@ -134,7 +128,7 @@ static int answer(chat_state *c, const cli_ids *ids) {
   bool cancelled = status == SLM2_E_CANCELLED || a.finish == SLM2_FINISH_CANCELLED;
   bool keep = a.text.n > 0 && (status == SLM2_OK || cancelled);
   if (keep) remember(c, &a);
-  if (status == SLM2_OK && a.finish == SLM2_FINISH_LENGTH) note_length(c, ids->n);
+  if (status == SLM2_OK) cli_note_length(&a, ids->n, c->context);
   cli_answer_free(&a);
   if (cancelled) return CLI_CANCELLED;
   return status == SLM2_OK ? CLI_OK : cli_fail(&error);

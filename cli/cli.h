@@ -244,6 +244,8 @@ typedef bool cli_event_fn(void *user, const slm2_token_event *event);
 slm2_status cli_generate(slm2_session *session, const cli_sampling *sampling, uint64_t seed, cli_event_fn *each, void *user,
                          cli_answer *answer, slm2_error *error);
 void cli_answer_free(cli_answer *a);
+/* Says on stderr why an answer with finish LENGTH ends there. */
+void cli_note_length(const cli_answer *a, size_t n_prompt, uint32_t context);
 /* The tokens of ids and one more must fit: refuses with both numbers, before any work [SAM-4]. */
 int cli_check_room(size_t n_ids, uint32_t context, uint32_t max_positions);
 double cli_ms(uint64_t ns);
@@ -251,7 +253,10 @@ double cli_rate(uint32_t tokens, uint64_t ns);
 
 /* An answer as a person reads it: dim reasoning on a terminal, none in a pipe. */
 typedef struct cli_view {
-  bool terminal, reasoned, dim, at_start;
+  bool terminal, dim;
+  bool reasoned, reasoning; /* ever; the last text */
+  bool at_start;            /* of a part: its line breaks are dropped */
+  size_t held; /* line breaks of the reasoning, shown once more of it follows */
 } cli_view;
 void cli_view_begin(cli_view *v);
 bool cli_view_event(cli_view *v, const slm2_token_event *event);

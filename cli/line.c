@@ -47,6 +47,7 @@ static void open_editor(cli_lines *l) {
 
 static cli_line_result edit_line(cli_lines *l, cli_text *line) {
   int n = 0;
+  el_resize(l->editor); /* the window may have changed its size */
   const char *text = el_gets(l->editor, &n);
   if (cli_cancelled()) {
     fputs("\n", stdout);

@@ -179,12 +179,13 @@ static void compute(const run_options *o, slm2_session *session, const cli_ids *
   cli_view_end(&view);
 }
 
-static int finish(const run_options *o, const cli_model *m, run_result *r) {
+static int finish(const run_options *o, const cli_model *m, uint32_t context, run_result *r) {
   int code = CLI_OK;
   if (o->json) code = json_result(o, m, r);
   else if (r->answer.n_tokens > 0) code = cli_out("\n", 1) ? CLI_OK : CLI_FAILED;
   if (code != CLI_OK) return code;
   if (r->status == SLM2_E_CANCELLED || r->answer.finish == SLM2_FINISH_CANCELLED) return CLI_CANCELLED;
+  if (!o->json) cli_note_length(&r->answer, r->n_prompt, context);
   return r->status == SLM2_OK ? CLI_OK : cli_fail(&r->error);
 }
 
@@ -203,7 +204,7 @@ static int run_model(run_options *o, const cli_model *m, cli_ids *ids) {
   cli_text_add(&result.answer.text, "", 0);
   cli_text_add(&result.answer.reasoning, "", 0);
   compute(o, session.session, ids, &result);
-  code = finish(o, m, &result);
+  code = finish(o, m, context, &result);
   cli_answer_free(&result.answer);
   cli_session_close(&session);
   return code;

@@ -51,6 +51,16 @@ for flags in "--threads 8" "--threads 1024" "--chunk 1" "--chunk 1000000" "--bac
   check "$flags changes no bit" cmp "$work/digest-greedy" "$work/digest-off"
 done
 
+# After <think> the text is reasoning, until </think>: a pipe gets none of it.
+feed '<think>' tokenize "$hf" --specials
+think=$(cat "$work/out")
+run run "$hf" --ids "39,$think" --temperature 0 --max-tokens 8 --json
+out_has "reasoning" '"channel":"reasoning"}' '{"text":"","reasoning":"'
+checks=$((checks + 1))
+! grep -q '"reasoning":"","finish"' "$work/out" || fail "the reasoning is empty: $(tail -1 "$work/out")"
+run run "$hf" --ids "39,$think" --temperature 0 --max-tokens 8
+out_is "reasoning in a pipe" ""
+
 # Stop strings end the answer and are not part of it; a full context ends it too.
 run run "$hf" -p "Hi there" --temperature 0 --max-tokens 40 --json
 stop=$(sed -n 's/^{"id":[0-9]*,"text":"\([A-Za-z]\)".*/\1/p' "$work/out" | head -1)
@@ -60,6 +70,9 @@ if [ -n "$stop" ]; then
   out_has "--stop" '"finish":"stop"'
   ! grep '"finish"' "$work/out" | sed 's/.*"text":"\([^"]*\)".*/\1/' | grep -qF "$stop" || fail "--stop: the stop text was emitted"
 else fail "no letter in the answer to stop at"; fi
+run run "$hf" --ids 1,2,3,4,5,6 --temperature 0 --context 8
+checks=$((checks + 1))
+grep -q '^\[the context of 8 positions is full' "$work/err" || fail "a full context is not said: $(cat "$work/err")"
 run run "$hf" --ids 1,2,3,4,5,6 --temperature 0 --context 8 --json
 out_has "full context" '"finish":"length"'
 
@@ -116,8 +129,8 @@ bad 1 "" digest "$work/overflow.slm2" --ids 1,2,3
 
 # A closed pipe is quiet; a full disk is not.
 checks=$((checks + 1))
-message=$("$slm2" run "$hf" --ids 1,2,3 --seed 1 --max-tokens 500 2>&1 >/dev/null | cat; "$slm2" run "$hf" --ids 1,2,3 --seed 1 --json 2>&1 | head -1)
-case $message in '{"id":'*) ;; *) fail "closed pipe: $message" ;; esac
+message=$("$slm2" run "$hf" --ids 1,2,3 --seed 1 --json 2>&1 | head -1)
+case $message in '{"id":'*'}') ;; *) fail "closed pipe: $message" ;; esac
 if [ -e /dev/full ]; then
   checks=$((checks + 1))
   "$slm2" run "$hf" --ids 1,2,3 --seed 1 >/dev/full 2>"$work/err"
