@@ -5,19 +5,14 @@
 #include "base/error.h"
 #include "tokenizer/section.h"
 
-static const struct {
-  const char *text;
-  uint32_t flags;
-} added[] = {
-    {"<|endoftext|>", SLM2_ADDED_SPECIAL},    {"<|im_start|>", SLM2_ADDED_SPECIAL},      {"<|im_end|>", SLM2_ADDED_SPECIAL},
-    {"<|object_ref_start|>", SLM2_ADDED_SPECIAL}, {"<|object_ref_end|>", SLM2_ADDED_SPECIAL}, {"<|box_start|>", SLM2_ADDED_SPECIAL},
-    {"<|box_end|>", SLM2_ADDED_SPECIAL},      {"<|quad_start|>", SLM2_ADDED_SPECIAL},    {"<|quad_end|>", SLM2_ADDED_SPECIAL},
-    {"<|vision_start|>", SLM2_ADDED_SPECIAL}, {"<|vision_end|>", SLM2_ADDED_SPECIAL},    {"<|vision_pad|>", SLM2_ADDED_SPECIAL},
-    {"<|image_pad|>", SLM2_ADDED_SPECIAL},    {"<|video_pad|>", SLM2_ADDED_SPECIAL},     {"<tool_call>", 0},
-    {"</tool_call>", 0},                      {"<|fim_prefix|>", 0},                     {"<|fim_middle|>", 0},
-    {"<|fim_suffix|>", 0},                    {"<|fim_pad|>", 0},                        {"<|repo_name|>", 0},
-    {"<|file_sep|>", 0},                      {"<tool_response>", 0},                    {"</tool_response>", 0},
-    {"<think>", 0},                           {"</think>", 0},
+#define N_SPECIAL 14u
+static const char *const added[] = {
+    /* special */
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>", "<|box_start|>", "<|box_end|>",
+    "<|quad_start|>", "<|quad_end|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>",
+    /* shown in answers */
+    "<tool_call>", "</tool_call>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>",
+    "<|file_sep|>", "<tool_response>", "</tool_response>", "<think>", "</think>",
 };
 #define N_ADDED (sizeof added / sizeof added[0])
 _Static_assert(256 + N_ADDED == SLM2_BYTE_TOKENIZER_TOKENS, "the header states how many");
@@ -36,11 +31,11 @@ size_t slm2_byte_tokenizer(uint8_t section[SLM2_BYTE_TOKENIZER_MAX]) {
     }
   }
   for (size_t i = 0; i < N_ADDED; i++) {
-    size_t n = text_length(added[i].text);
-    memcpy(blob + at, added[i].text, n);
+    size_t n = text_length(added[i]);
+    memcpy(blob + at, added[i], n);
     at += (uint32_t)n;
     slm2_store_u32(list + 8 * i, id);
-    slm2_store_u32(list + 8 * i + 4, added[i].flags);
+    slm2_store_u32(list + 8 * i + 4, i < N_SPECIAL ? SLM2_ADDED_SPECIAL : 0);
     slm2_store_u32(ends + 4 * id++, at);
   }
   const uint32_t head[8] = {SLM2_TOKENIZER_MAGIC, SLM2_PRETOKENIZER_QWEN2, id, 0, N_ADDED, at, 0, 0};
@@ -62,7 +57,8 @@ slm2_status slm2_tokenizer_section_tokens(const uint8_t *section, size_t n, uint
 uint32_t slm2_section_added_id(const uint8_t *section, const char *text) {
   uint32_t n_tokens = slm2_load_u32(section + 8), n_added = slm2_load_u32(section + 16), n_blob = slm2_load_u32(section + 20);
   const uint8_t *ends = section + SLM2_TOKENIZER_HEAD_BYTES;
-  const uint8_t *list = ends + 4 * (size_t)n_tokens + 12 * (size_t)slm2_load_u32(section + 12), *blob = list + 8 * (size_t)n_added;
+  const uint8_t *list = ends + 4 * (size_t)n_tokens + 12 * (size_t)slm2_load_u32(section + 12),
+                *blob = list + 8 * (size_t)n_added;
   size_t n = text_length(text);
   for (uint32_t i = 0; i < n_added; i++) {
     uint32_t id = slm2_load_u32(list + 8 * (size_t)i);

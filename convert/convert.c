@@ -41,8 +41,9 @@ static slm2_status check_source(const slm2_source *s, slm2_error *error) {
     return slm2_fail(error, SLM2_E_FORMAT, operation, required[i].name, SLM2_NO_OFFSET, "%s is missing", required[i].name);
   }
   if (s->n_shards == 0 || s->n_shards > SLM2_MAX_SHARDS || (s->index == NULL && s->n_shards != 1)) {
-    return slm2_fail(error, SLM2_E_ARGUMENT, operation, "n_shards", SLM2_NO_OFFSET, "%u shards %s an index; possible are 1, or 1 to %u with one",
-                     (uint64_t)s->n_shards, s->index == NULL ? "without" : "with", (uint64_t)SLM2_MAX_SHARDS);
+    return slm2_fail(error, SLM2_E_ARGUMENT, operation, "n_shards", SLM2_NO_OFFSET,
+                     "%u shards %s an index; possible are 1, or 1 to %u with one", (uint64_t)s->n_shards,
+                     s->index == NULL ? "without" : "with", (uint64_t)SLM2_MAX_SHARDS);
   }
   return SLM2_OK;
 }
@@ -65,8 +66,8 @@ static slm2_status prepare(job *w, slm2_error *error) {
   slm2_generation ids;
   SLM2_TRY(check_source(s, error));
   SLM2_TRY(slm2_hf_config(s->text[SLM2_SOURCE_CONFIG], s->text_bytes[SLM2_SOURCE_CONFIG], &h->config, &ids, error));
-  SLM2_TRY(slm2_hf_generation(s->text[SLM2_SOURCE_GENERATION], s->text_bytes[SLM2_SOURCE_GENERATION], &ids, h->config.vocab, &h->generation,
-                              error));
+  SLM2_TRY(slm2_hf_generation(s->text[SLM2_SOURCE_GENERATION], s->text_bytes[SLM2_SOURCE_GENERATION], &ids, h->config.vocab,
+                              &h->generation, error));
   SLM2_TRY(slm2_tokenizer_convert_bytes(s->text[SLM2_SOURCE_TOKENIZER], s->text_bytes[SLM2_SOURCE_TOKENIZER], &w->scratch_bytes,
                                         &w->section_capacity, error));
   SLM2_TRY(read_shard_lengths(w, error));
@@ -107,8 +108,8 @@ slm2_status slm2_convert_bytes(const slm2_source *source, size_t *bytes, slm2_er
   slm2_arena_init(&arena, NULL, 0);
   place(&w, &arena);
   if (arena.failed || arena.used > SIZE_MAX) {
-    return slm2_fail(error, SLM2_E_MEMORY, operation, NULL, SLM2_NO_OFFSET, "needs %u bytes of memory, more than this machine has addresses for",
-                     arena.used);
+    return slm2_fail(error, SLM2_E_MEMORY, operation, NULL, SLM2_NO_OFFSET,
+                     "needs %u bytes of memory, more than this machine has addresses for", arena.used);
   }
   *bytes = (size_t)arena.used;
   return SLM2_OK;
@@ -121,8 +122,8 @@ static slm2_status open_shards(job *w, slm2_error *error) {
   for (uint32_t i = 0; i < s->n_shards; i++) {
     size_t n = w->header_bytes[i];
     SLM2_TRY(s->read(s->user, i, 8, w->shard_headers[i], n, error));
-    SLM2_TRY(slm2_st_open(s->shard_names[i], w->shard_headers[i], n, s->shard_bytes[i], w->entries[i], slm2_st_bytes(n), &w->weights.shards[i],
-                          error));
+    SLM2_TRY(slm2_st_open(s->shard_names[i], w->shard_headers[i], n, s->shard_bytes[i], w->entries[i], slm2_st_bytes(n),
+                          &w->weights.shards[i], error));
   }
   if (s->index == NULL) return SLM2_OK;
   return slm2_index_check(s->index, s->index_bytes, w->weights.shards, s->n_shards, error);
@@ -132,12 +133,12 @@ static slm2_status convert_tokenizer(job *w, slm2_error *error) {
   const slm2_source *s = w->source;
   size_t n;
   uint32_t n_tokens;
-  SLM2_TRY(slm2_tokenizer_convert(s->text[SLM2_SOURCE_TOKENIZER], s->text_bytes[SLM2_SOURCE_TOKENIZER], w->scratch, w->scratch_bytes, w->section,
-                                  w->section_capacity, &n, error));
+  SLM2_TRY(slm2_tokenizer_convert(s->text[SLM2_SOURCE_TOKENIZER], s->text_bytes[SLM2_SOURCE_TOKENIZER], w->scratch,
+                                  w->scratch_bytes, w->section, w->section_capacity, &n, error));
   SLM2_TRY(slm2_tokenizer_section_tokens(w->section, n, &n_tokens, error));
   if (n_tokens > w->header.config.vocab) {
-    return slm2_fail(error, SLM2_E_DIMENSION_MISMATCH, operation, "vocab_size", SLM2_NO_OFFSET, "tokenizer.json has %u tokens, vocab_size is %u",
-                     (uint64_t)n_tokens, (uint64_t)w->header.config.vocab);
+    return slm2_fail(error, SLM2_E_DIMENSION_MISMATCH, operation, "vocab_size", SLM2_NO_OFFSET,
+                     "tokenizer.json has %u tokens, vocab_size is %u", (uint64_t)n_tokens, (uint64_t)w->header.config.vocab);
   }
   w->header.tokenizer_bytes = n;
   return SLM2_OK;
@@ -146,8 +147,9 @@ static slm2_status convert_tokenizer(job *w, slm2_error *error) {
 static slm2_status recognise_chat(job *w, slm2_convert_report *report, slm2_error *error) {
   const slm2_source *s = w->source;
   bool found;
-  SLM2_TRY(slm2_hf_chat_template(s->text[SLM2_SOURCE_CHAT_TEMPLATE], s->text_bytes[SLM2_SOURCE_CHAT_TEMPLATE], s->text[SLM2_SOURCE_TOKENIZER_CONFIG],
-                                 s->text_bytes[SLM2_SOURCE_TOKENIZER_CONFIG], w->template_text, &found, report->chat_template_sha256, error));
+  SLM2_TRY(slm2_hf_chat_template(s->text[SLM2_SOURCE_CHAT_TEMPLATE], s->text_bytes[SLM2_SOURCE_CHAT_TEMPLATE],
+                                 s->text[SLM2_SOURCE_TOKENIZER_CONFIG], s->text_bytes[SLM2_SOURCE_TOKENIZER_CONFIG],
+                                 w->template_text, &found, report->chat_template_sha256, error));
   w->header.chat_format = found ? slm2_known_chat_format(report->chat_template_sha256) : SLM2_CHAT_NONE;
   if (w->options->force_chat_qwen3) w->header.chat_format = SLM2_CHAT_QWEN3;
   report->chat_template_unknown = w->header.chat_format == SLM2_CHAT_NONE;
@@ -231,7 +233,9 @@ static SLM2_NOINLINE slm2_status convert(job *w, const slm2_sink *sink, void *me
   SLM2_TRY(prepare(w, error));
   slm2_arena_init(&arena, mem, mem_bytes);
   place(w, &arena);
-  if (arena.failed) return slm2_fail(error, SLM2_E_MEMORY, operation, NULL, SLM2_NO_OFFSET, "%u bytes of memory are too few", (uint64_t)mem_bytes);
+  if (arena.failed)
+    return slm2_fail(error, SLM2_E_MEMORY, operation, NULL, SLM2_NO_OFFSET, "%u bytes of memory are too few",
+                     (uint64_t)mem_bytes);
   w->header.form = w->options->form;
   SLM2_TRY(open_shards(w, error));
   SLM2_TRY(slm2_weights_bind(&w->weights, &w->header, error));
@@ -246,8 +250,8 @@ static SLM2_NOINLINE slm2_status convert(job *w, const slm2_sink *sink, void *me
   return SLM2_OK;
 }
 
-slm2_status slm2_convert_hf(const slm2_source *source, const slm2_sink *sink, const slm2_convert_options *options, void *mem, size_t mem_bytes,
-                            slm2_convert_report *report, slm2_error *error) {
+slm2_status slm2_convert_hf(const slm2_source *source, const slm2_sink *sink, const slm2_convert_options *options, void *mem,
+                            size_t mem_bytes, slm2_convert_report *report, slm2_error *error) {
   job w = {.source = source, .options = options};
   slm2_convert_report made = {.zero_blocks = 0};
   slm2_fp_state state = slm2_fp_enter();

@@ -61,8 +61,9 @@ typedef struct slm2_convert_report {
  * slm2_index_bytes(n) bytes. */
 #define SLM2_SHARD_NAME_MAX 128u
 size_t slm2_index_bytes(size_t n);
-SLM2_NODISCARD slm2_status slm2_index_shards(const char *json, size_t n, void *mem, size_t mem_bytes, char (*names)[SLM2_SHARD_NAME_MAX],
-                                             uint32_t capacity, uint32_t *n_names, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_index_shards(const char *json, size_t n, void *mem, size_t mem_bytes,
+                                             char (*names)[SLM2_SHARD_NAME_MAX], uint32_t capacity, uint32_t *n_names,
+                                             slm2_error *error);
 
 /* Memory for converting this source: depends on the texts, the header sizes of the shards (their first 8 bytes are
  * read) and one row group of the widest matrix. Refuses what those alone show to be wrong. */
@@ -75,8 +76,8 @@ SLM2_NODISCARD slm2_status slm2_convert_hf(const slm2_source *source, const slm2
 
 /* tokenizer.json to the bytes of a tokenizer section (tokenizer/section.h). The pipeline must be Qwen's: NFC, the
  * Split pattern, ByteLevel; anything else is refused by name [K13]. Sizes are exact counts of this text. */
-SLM2_NODISCARD slm2_status slm2_tokenizer_convert_bytes(const char *json, size_t n, size_t *scratch_bytes, size_t *section_capacity,
-                                                        slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_tokenizer_convert_bytes(const char *json, size_t n, size_t *scratch_bytes,
+                                                        size_t *section_capacity, slm2_error *error);
 SLM2_NODISCARD slm2_status slm2_tokenizer_convert(const char *json, size_t n, void *scratch, size_t scratch_bytes,
                                                   uint8_t *section, size_t capacity, size_t *section_bytes, slm2_error *error);
 

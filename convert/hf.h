@@ -7,9 +7,11 @@
 #include "base/json.h"
 
 /* config.json of a dense Qwen3. Its special ids go to *ids (bos, pad, eos), defaults of generation_config.json. */
-SLM2_NODISCARD slm2_status slm2_hf_config(const char *json, size_t n, slm2_config *config, slm2_generation *ids, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_hf_config(const char *json, size_t n, slm2_config *config, slm2_generation *ids,
+                                          slm2_error *error);
 /* A token id or null (UINT32_MAX), and the one or more ids that end an answer, from the value t just read. */
-SLM2_NODISCARD slm2_status slm2_hf_token_id(const slm2_json *j, const slm2_json_token *t, const char *key, uint32_t *id, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_hf_token_id(const slm2_json *j, const slm2_json_token *t, const char *key, uint32_t *id,
+                                            slm2_error *error);
 SLM2_NODISCARD slm2_status slm2_hf_eos_ids(slm2_json *j, const slm2_json_token *t, slm2_generation *out, slm2_error *error);
 /* generation_config.json over the ids of config.json; json NULL: the file is absent. Ids lie below vocab. */
 SLM2_NODISCARD slm2_status slm2_hf_generation(const char *json, size_t n, const slm2_generation *ids, uint32_t vocab,
@@ -17,8 +19,8 @@ SLM2_NODISCARD slm2_status slm2_hf_generation(const char *json, size_t n, const 
 /* SHA-256 of the chat template: chat_template.jinja (jinja, may be NULL) wins over tokenizer_config.json (json, may be
  * NULL; the template may be a string or a list of named ones, of which "default" counts). *found: there is one.
  * scratch: n_json bytes. */
-SLM2_NODISCARD slm2_status slm2_hf_chat_template(const char *jinja, size_t n_jinja, const char *json, size_t n_json, char *scratch,
-                                                 bool *found, uint8_t sha256[32], slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_hf_chat_template(const char *jinja, size_t n_jinja, const char *json, size_t n_json,
+                                                 char *scratch, bool *found, uint8_t sha256[32], slm2_error *error);
 /* The chat format whose template has this hash; SLM2_CHAT_NONE when it is unknown [K13]. */
 slm2_chat_format slm2_known_chat_format(const uint8_t sha256[32]);
 

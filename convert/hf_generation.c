@@ -80,8 +80,8 @@ static slm2_status out_of_range(slm2_error *error, const char *key, uint64_t at,
 }
 
 /* Nearest f64, then f32 [D19], from 0 (more than 0 when `positive`) to high. */
-static slm2_status read_float(const slm2_json *j, const slm2_json_token *t, const char *key, float high, bool positive, const char *range,
-                              float *out, slm2_error *error) {
+static slm2_status read_float(const slm2_json *j, const slm2_json_token *t, const char *key, float high, bool positive,
+                              const char *range, float *out, slm2_error *error) {
   double wide;
   SLM2_TRY(slm2_json_f64(j, t, key, &wide, error));
   if (!(wide >= 0 && wide <= high) || (positive && (float)wide == 0)) return out_of_range(error, key, t->offset, range);
@@ -116,8 +116,8 @@ static slm2_status check_ids(const slm2_generation *g, uint32_t vocab, slm2_erro
     uint32_t id = i < g->n_eos ? g->eos[i] : i == g->n_eos ? g->bos : g->pad;
     const char *key = i < g->n_eos ? "eos_token_id" : i == g->n_eos ? "bos_token_id" : "pad_token_id";
     if (id < vocab || (i >= g->n_eos && id == UINT32_MAX)) continue;
-    return slm2_fail(error, SLM2_E_TOKEN, "generation", key, SLM2_NO_OFFSET, "%s %u lies outside the vocabulary of %u", key, (uint64_t)id,
-                     (uint64_t)vocab);
+    return slm2_fail(error, SLM2_E_TOKEN, "generation", key, SLM2_NO_OFFSET, "%s %u lies outside the vocabulary of %u", key,
+                     (uint64_t)id, (uint64_t)vocab);
   }
   return SLM2_OK;
 }
@@ -144,7 +144,8 @@ slm2_status slm2_hf_generation(const char *json, size_t n, const slm2_generation
       SLM2_TRY(slm2_json_skip(&j, &t, error));
       continue;
     }
-    if (seen[i]) return slm2_fail(error, SLM2_E_JSON, "generation", fields[i].key, t.offset, WHAT ": %s comes twice", fields[i].key);
+    if (seen[i])
+      return slm2_fail(error, SLM2_E_JSON, "generation", fields[i].key, t.offset, WHAT ": %s comes twice", fields[i].key);
     seen[i] = true;
     SLM2_TRY(read_field(&j, i, &g, error));
   }

@@ -6,8 +6,8 @@
 
 #define WHAT "tokenizer.json"
 
-static const char qwen_pattern[] =
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+static const char qwen_pattern[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+                                   "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 typedef struct scan_state {
   slm2_json json;
@@ -42,8 +42,8 @@ static slm2_status refuse_text(slm2_error *error, const char *path, const rule *
   size_t n = t->n_raw < sizeof found ? t->n_raw : sizeof found - 1;
   memcpy(found, t->raw, n);
   found[n] = 0;
-  return slm2_fail(error, SLM2_E_UNSUPPORTED, "tokenizer", r->key, t->offset, WHAT ": %s.%s is %s; only %s is supported", path, r->key, found,
-                   r->text);
+  return slm2_fail(error, SLM2_E_UNSUPPORTED, "tokenizer", r->key, t->offset, WHAT ": %s.%s is %s; only %s is supported", path,
+                   r->key, found, r->text);
 }
 
 static slm2_status check_value(scan_state *s, const char *path, const rule *r, slm2_error *error) {
@@ -53,7 +53,8 @@ static slm2_status check_value(scan_state *s, const char *path, const rule *r, s
   case RULE_TEXT:
     if (t.type != SLM2_JSON_STRING) return refuse(error, path, r->key, t.offset, "is no text");
     return slm2_json_is(&t, r->text) ? SLM2_OK : refuse_text(error, path, r, &t);
-  case RULE_FALSE: return t.type == SLM2_JSON_FALSE ? SLM2_OK : refuse(error, path, r->key, t.offset, "is not false; only false is supported");
+  case RULE_FALSE:
+    return t.type == SLM2_JSON_FALSE ? SLM2_OK : refuse(error, path, r->key, t.offset, "is not false; only false is supported");
   case RULE_BOOL:
     if (t.type == SLM2_JSON_TRUE || t.type == SLM2_JSON_FALSE) return SLM2_OK;
     return refuse(error, path, r->key, t.offset, "is neither true nor false");
@@ -69,7 +70,8 @@ static slm2_status check_value(scan_state *s, const char *path, const rule *r, s
 }
 
 /* An object whose keys are exactly those of the rules. first: its first token. */
-static slm2_status check_object(scan_state *s, const slm2_json_token *first, const char *path, const rule *rules, size_t n, slm2_error *error) {
+static slm2_status check_object(scan_state *s, const slm2_json_token *first, const char *path, const rule *rules, size_t n,
+                                slm2_error *error) {
   bool seen[MAX_RULES] = {false};
   slm2_json_token t;
   if (first->type != SLM2_JSON_OBJECT) return refuse(error, "", path, first->offset, "is no object");
@@ -121,7 +123,9 @@ static slm2_status check_pretokenizers(scan_state *s, const slm2_json_token *fir
   SLM2_TRY(slm2_json_next(&s->json, &t, error));
   SLM2_TRY(CHECK_OBJECT(s, &t, "pre_tokenizer", bytes, error));
   SLM2_TRY(slm2_json_next(&s->json, &t, error));
-  return t.type == SLM2_JSON_ARRAY_END ? SLM2_OK : refuse(error, "pre_tokenizer", "pretokenizers", t.offset, "has more than Split and ByteLevel");
+  return t.type == SLM2_JSON_ARRAY_END
+             ? SLM2_OK
+             : refuse(error, "pre_tokenizer", "pretokenizers", t.offset, "has more than Split and ByteLevel");
 }
 
 static slm2_status check_pre_tokenizer(scan_state *s, const slm2_json_token *first, slm2_error *error) {
@@ -212,7 +216,8 @@ slm2_status slm2_tokenizer_scan_json(const char *json, size_t n, slm2_tokenizer_
                                {"model", RULE_INNER, false, NULL, check_model}};
   scan_state s = {.out = {.n_added = 0}};
   slm2_json_token t;
-  if (n > UINT32_MAX) return slm2_fail(error, SLM2_E_UNSUPPORTED, "tokenizer", WHAT, SLM2_NO_OFFSET, WHAT ": %u bytes long", (uint64_t)n);
+  if (n > UINT32_MAX)
+    return slm2_fail(error, SLM2_E_UNSUPPORTED, "tokenizer", WHAT, SLM2_NO_OFFSET, WHAT ": %u bytes long", (uint64_t)n);
   slm2_json_init(&s.json, json, n, WHAT);
   SLM2_TRY(slm2_json_next(&s.json, &t, error));
   SLM2_TRY(CHECK_OBJECT(&s, &t, "", rules, error));

@@ -39,7 +39,8 @@ typedef struct job {
   uint32_t blob_bytes;
 } job;
 
-static slm2_status refuse(slm2_error *error, slm2_status code, const char *name, uint64_t at, const char *why, uint64_t a, uint64_t b) {
+static slm2_status refuse(slm2_error *error, slm2_status code, const char *name, uint64_t at, const char *why, uint64_t a,
+                          uint64_t b) {
   return slm2_fail(error, code, "tokenizer", name, at, why, a, b);
 }
 static slm2_status refuse_token(slm2_error *error, const job *w, uint32_t id, const char *why, uint64_t a, uint64_t b) {
@@ -67,20 +68,23 @@ static void place(job *w, slm2_arena *a) {
 
 static slm2_status check_counts(const slm2_tokenizer_scan *s, slm2_error *error) {
   if (s->n_vocab > SLM2_MAX_VOCAB) {
-    return refuse(error, SLM2_E_UNSUPPORTED, "vocab", SLM2_NO_OFFSET, WHAT ": %u tokens; at most %u are possible", s->n_vocab, SLM2_MAX_VOCAB);
+    return refuse(error, SLM2_E_UNSUPPORTED, "vocab", SLM2_NO_OFFSET, WHAT ": %u tokens; at most %u are possible", s->n_vocab,
+                  SLM2_MAX_VOCAB);
   }
   if (s->n_added > SLM2_MAX_ADDED) {
-    return refuse(error, SLM2_E_UNSUPPORTED, "added_tokens", SLM2_NO_OFFSET, WHAT ": %u added tokens; at most %u are possible", s->n_added,
-                  SLM2_MAX_ADDED);
+    return refuse(error, SLM2_E_UNSUPPORTED, "added_tokens", SLM2_NO_OFFSET, WHAT ": %u added tokens; at most %u are possible",
+                  s->n_added, SLM2_MAX_ADDED);
   }
   if (s->n_merges > UINT32_C(1) << 24) {
-    return refuse(error, SLM2_E_UNSUPPORTED, "merges", SLM2_NO_OFFSET, WHAT ": %u merges; at most %u are possible", s->n_merges, UINT32_C(1) << 24);
+    return refuse(error, SLM2_E_UNSUPPORTED, "merges", SLM2_NO_OFFSET, WHAT ": %u merges; at most %u are possible", s->n_merges,
+                  UINT32_C(1) << 24);
   }
   return SLM2_OK;
 }
 
 static uint64_t section_capacity(const slm2_tokenizer_scan *s) {
-  return SLM2_TOKENIZER_HEAD_BYTES + 4 * ((uint64_t)s->n_vocab + s->n_added) + 12 * (uint64_t)s->n_merges + 8 * (uint64_t)s->n_added + s->text_bytes;
+  return SLM2_TOKENIZER_HEAD_BYTES + 4 * ((uint64_t)s->n_vocab + s->n_added) + 12 * (uint64_t)s->n_merges +
+         8 * (uint64_t)s->n_added + s->text_bytes;
 }
 
 slm2_status slm2_tokenizer_convert_bytes(const char *json, size_t n, size_t *scratch_bytes, size_t *capacity, slm2_error *error) {
@@ -92,7 +96,8 @@ slm2_status slm2_tokenizer_convert_bytes(const char *json, size_t n, size_t *scr
   place(&w, &arena);
   uint64_t section = section_capacity(&w.scan);
   if (arena.failed || arena.used > SIZE_MAX || section > SIZE_MAX) {
-    return refuse(error, SLM2_E_MEMORY, "", SLM2_NO_OFFSET, WHAT ": %u bytes of scratch and %u of output do not fit this machine", arena.used, section);
+    return refuse(error, SLM2_E_MEMORY, "", SLM2_NO_OFFSET, WHAT ": %u bytes of scratch and %u of output do not fit this machine",
+                  arena.used, section);
   }
   *scratch_bytes = (size_t)arena.used;
   *capacity = (size_t)section;
@@ -181,8 +186,8 @@ static slm2_status set_token(job *w, const slm2_json_token *text, uint32_t id, t
     return refuse(error, SLM2_E_FORMAT, "", text->offset, WHAT ": the text of token %u has %u bytes", id, text->n_raw);
   }
   if (id >= n) {
-    return slm2_fail_n(error, SLM2_E_FORMAT, "tokenizer", text->raw, text->n_raw, text->offset, WHAT ": id %u, but there are only %u tokens; ids have no gaps",
-                       (uint64_t)id, (uint64_t)n);
+    return slm2_fail_n(error, SLM2_E_FORMAT, "tokenizer", text->raw, text->n_raw, text->offset,
+                       WHAT ": id %u, but there are only %u tokens; ids have no gaps", (uint64_t)id, (uint64_t)n);
   }
   token_text *t = &w->tokens[id];
   value.at = (uint32_t)(text->raw - w->json);
@@ -190,7 +195,8 @@ static slm2_status set_token(job *w, const slm2_json_token *text, uint32_t id, t
   value.escaped = text->escaped;
   if (t->n_text != 0) {
     bool same = t->n_text == value.n_text && memcmp(w->json + t->at, text->raw, text->n_raw) == 0;
-    if (!t->added || value.added || t->listed || !same) return refuse_token(error, w, id, WHAT ": two tokens have the id %u", id, 0);
+    if (!t->added || value.added || t->listed || !same)
+      return refuse_token(error, w, id, WHAT ": two tokens have the id %u", id, 0);
     t->listed = true;
     w->n_tokens--;
     return SLM2_OK;
@@ -209,7 +215,10 @@ static slm2_status read_added_token(job *w, slm2_json *j, slm2_error *error) {
   for (;;) {
     SLM2_TRY(slm2_json_next(j, &t, error));
     if (t.type == SLM2_JSON_OBJECT_END) break;
-    unsigned key = slm2_json_is(&t, "id") ? ID : slm2_json_is(&t, "content") ? CONTENT : slm2_json_is(&t, "special") ? SPECIAL : 0;
+    unsigned key = slm2_json_is(&t, "id")        ? ID
+                   : slm2_json_is(&t, "content") ? CONTENT
+                   : slm2_json_is(&t, "special") ? SPECIAL
+                                                 : 0;
     for (unsigned i = 0; i < 4; i++) key |= slm2_json_is(&t, off[i]) ? 8u << i : 0;
     if (key == 0 || (seen & key) != 0) {
       return slm2_fail_n(error, SLM2_E_UNSUPPORTED, "tokenizer", t.raw, t.n_raw, t.offset, WHAT ": %s key in an added token",
@@ -230,7 +239,8 @@ static slm2_status read_added_token(job *w, slm2_json *j, slm2_error *error) {
                     WHAT ": an added token has a flag of lstrip, rstrip, single_word, normalized that is not false", 0, 0);
     }
   }
-  if ((seen & ALL) != ALL) return refuse(error, SLM2_E_JSON, "added_tokens", t.offset, WHAT ": an added token lacks id, content or special", 0, 0);
+  if ((seen & ALL) != ALL)
+    return refuse(error, SLM2_E_JSON, "added_tokens", t.offset, WHAT ": an added token lacks id, content or special", 0, 0);
   return set_token(w, &content, id, value, error);
 }
 
@@ -239,7 +249,8 @@ static slm2_status read_tokens(job *w, slm2_error *error) {
   slm2_json_token t, key;
   for (uint32_t i = 0; i < w->scan.n_added; i++) {
     SLM2_TRY(slm2_json_next(&j, &t, error));
-    if (t.type != SLM2_JSON_OBJECT) return refuse(error, SLM2_E_JSON, "added_tokens", t.offset, WHAT ": added token %u is no object", i, 0);
+    if (t.type != SLM2_JSON_OBJECT)
+      return refuse(error, SLM2_E_JSON, "added_tokens", t.offset, WHAT ": added token %u is no object", i, 0);
     SLM2_TRY(read_added_token(w, &j, error));
   }
   j = w->scan.vocab;
@@ -264,20 +275,24 @@ static const char *plain_text(const job *w, const char *raw, size_t n_raw, bool 
 
 static slm2_status write_token(job *w, uint32_t id, slm2_error *error) {
   const token_text *t = &w->tokens[id];
-  if (t->n_text == 0) return refuse(error, SLM2_E_FORMAT, "vocab", SLM2_NO_OFFSET, WHAT ": no token has id %u; ids 0..%u must all be there", id, w->n_tokens - 1);
+  if (t->n_text == 0)
+    return refuse(error, SLM2_E_FORMAT, "vocab", SLM2_NO_OFFSET, WHAT ": no token has id %u; ids 0..%u must all be there", id,
+                  w->n_tokens - 1);
   size_t n_text;
   const char *text = plain_text(w, w->json + t->at, t->n_text, t->escaped, &n_text);
   uint8_t *out = w->blob + w->blob_bytes;
   uint32_t n = 0;
   if (!t->added) {
     if (!symbols_to_bytes(text, n_text, out, &n)) {
-      return refuse_token(error, w, id, WHAT ": token %u is longer than %u bytes, or no text of byte symbols", id, SLM2_MAX_TOKEN_BYTES);
+      return refuse_token(error, w, id, WHAT ": token %u is longer than %u bytes, or no text of byte symbols", id,
+                          SLM2_MAX_TOKEN_BYTES);
     }
   } else {
     bool replaced = false;
     for (size_t i = 0; i + 3 <= n_text; i++) replaced = replaced || memcmp(text + i, "\xef\xbf\xbd", 3) == 0;
     if (n_text > SLM2_MAX_TOKEN_BYTES || replaced) {
-      return refuse_token(error, w, id, WHAT ": added token %u is longer than %u bytes, or holds U+FFFD", id, SLM2_MAX_TOKEN_BYTES);
+      return refuse_token(error, w, id, WHAT ": added token %u is longer than %u bytes, or holds U+FFFD", id,
+                          SLM2_MAX_TOKEN_BYTES);
     }
     memcpy(out, text, n_text);
     n = (uint32_t)n_text;
@@ -300,7 +315,8 @@ static slm2_status write_tokens(job *w, slm2_error *error) {
   }
   for (uint32_t b = 0; b < 256; b++) {
     uint8_t byte = (uint8_t)b;
-    if (find_token(w, &byte, 1) == NO_TOKEN) return refuse(error, SLM2_E_FORMAT, "vocab", SLM2_NO_OFFSET, WHAT ": no token is the byte 0x%x", b, 0);
+    if (find_token(w, &byte, 1) == NO_TOKEN)
+      return refuse(error, SLM2_E_FORMAT, "vocab", SLM2_NO_OFFSET, WHAT ": no token is the byte 0x%x", b, 0);
   }
   return SLM2_OK;
 }
@@ -314,14 +330,16 @@ typedef struct merge_text {
 } merge_text;
 
 /* One side of merge `rank`: its symbols to bytes behind those before it. */
-static slm2_status add_side(const job *w, merge_text *m, uint32_t side, const char *s, size_t n, uint64_t at, uint32_t rank, slm2_error *error) {
+static slm2_status add_side(const job *w, merge_text *m, uint32_t side, const char *s, size_t n, uint64_t at, uint32_t rank,
+                            slm2_error *error) {
   uint32_t n_bytes = 0;
   if (n == 0 || !symbols_to_bytes(s, n, m->bytes + m->n, &n_bytes)) {
     return refuse(error, SLM2_E_FORMAT, "merges", at, WHAT ": merge %u is not two texts of byte symbols", rank, 0);
   }
   m->ids[side] = find_token(w, m->bytes + m->n, n_bytes);
   if (m->ids[side] == NO_TOKEN) {
-    return slm2_fail_n(error, SLM2_E_FORMAT, "tokenizer", s, n, at, WHAT ": merge %u joins what is no token of the vocabulary", (uint64_t)rank);
+    return slm2_fail_n(error, SLM2_E_FORMAT, "tokenizer", s, n, at, WHAT ": merge %u joins what is no token of the vocabulary",
+                       (uint64_t)rank);
   }
   m->n += n_bytes;
   return SLM2_OK;
@@ -333,19 +351,22 @@ static slm2_status read_merge(const job *w, slm2_json *j, uint32_t rank, merge_t
   SLM2_TRY(slm2_json_next(j, &t, error));
   uint64_t at = t.offset;
   bool pair = t.type == SLM2_JSON_ARRAY;
-  if (!pair && t.type != SLM2_JSON_STRING) return refuse(error, SLM2_E_JSON, "merges", at, WHAT ": merge %u is neither a text nor a pair", rank, 0);
+  if (!pair && t.type != SLM2_JSON_STRING)
+    return refuse(error, SLM2_E_JSON, "merges", at, WHAT ": merge %u is neither a text nor a pair", rank, 0);
   m->n = 0;
   for (uint32_t side = 0; side < (pair ? 2u : 1u); side++) {
     if (pair) SLM2_TRY(slm2_json_expect(j, SLM2_JSON_STRING, &t, error));
     size_t n, space = 0;
-    if (t.n_raw > MAX_TOKEN_TEXT) return refuse(error, SLM2_E_FORMAT, "merges", at, WHAT ": merge %u has %u bytes", rank, t.n_raw);
+    if (t.n_raw > MAX_TOKEN_TEXT)
+      return refuse(error, SLM2_E_FORMAT, "merges", at, WHAT ": merge %u has %u bytes", rank, t.n_raw);
     const char *text = plain_text(w, t.raw, t.n_raw, t.escaped, &n);
     if (pair) {
       SLM2_TRY(add_side(w, m, side, text, n, at, rank, error));
       continue;
     }
     while (space < n && text[space] != ' ') space++;
-    if (space == n) return refuse(error, SLM2_E_FORMAT, "merges", at, WHAT ": merge %u is not two texts of byte symbols", rank, 0);
+    if (space == n)
+      return refuse(error, SLM2_E_FORMAT, "merges", at, WHAT ": merge %u is not two texts of byte symbols", rank, 0);
     SLM2_TRY(add_side(w, m, 0, text, space, at, rank, error));
     SLM2_TRY(add_side(w, m, 1, text + space + 1, n - space - 1, at, rank, error));
   }
@@ -358,20 +379,24 @@ static slm2_status write_merges(job *w, slm2_error *error) {
   for (uint32_t rank = 0; rank < w->scan.n_merges; rank++) {
     SLM2_TRY(read_merge(w, &j, rank, &m, error));
     uint32_t result = find_token(w, m.bytes, m.n);
-    if (result == NO_TOKEN) return refuse(error, SLM2_E_FORMAT, "merges", SLM2_NO_OFFSET, WHAT ": the result of merge %u is no token of the vocabulary", rank, 0);
+    if (result == NO_TOKEN)
+      return refuse(error, SLM2_E_FORMAT, "merges", SLM2_NO_OFFSET, WHAT ": the result of merge %u is no token of the vocabulary",
+                    rank, 0);
     uint8_t *row = w->merges + 12 * (size_t)rank;
     slm2_store_u32(row, m.ids[0]);
     slm2_store_u32(row + 4, m.ids[1]);
     slm2_store_u32(row + 8, result);
-    if (!add_pair(w, rank)) return refuse(error, SLM2_E_FORMAT, "merges", SLM2_NO_OFFSET, WHAT ": merge %u joins a pair that an earlier one joins", rank, 0);
+    if (!add_pair(w, rank))
+      return refuse(error, SLM2_E_FORMAT, "merges", SLM2_NO_OFFSET, WHAT ": merge %u joins a pair that an earlier one joins",
+                    rank, 0);
   }
   return SLM2_OK;
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-slm2_status slm2_tokenizer_convert(const char *json, size_t n, void *scratch, size_t scratch_bytes, uint8_t *section, size_t capacity,
-                                   size_t *section_bytes, slm2_error *error) {
+slm2_status slm2_tokenizer_convert(const char *json, size_t n, void *scratch, size_t scratch_bytes, uint8_t *section,
+                                   size_t capacity, size_t *section_bytes, slm2_error *error) {
   job w = {.json = json};
   slm2_arena arena;
   uint8_t digest[32];
@@ -380,7 +405,8 @@ slm2_status slm2_tokenizer_convert(const char *json, size_t n, void *scratch, si
   slm2_arena_init(&arena, scratch, scratch_bytes);
   place(&w, &arena);
   if (arena.failed || capacity < section_capacity(&w.scan)) {
-    return refuse(error, SLM2_E_MEMORY, "", SLM2_NO_OFFSET, WHAT ": %u bytes of scratch or %u of output are too few", scratch_bytes, capacity);
+    return refuse(error, SLM2_E_MEMORY, "", SLM2_NO_OFFSET, WHAT ": %u bytes of scratch or %u of output are too few",
+                  scratch_bytes, capacity);
   }
   memset(scratch, 0, (size_t)arena.used);
   slm2_sha256_of(json, n, digest);
@@ -394,7 +420,8 @@ slm2_status slm2_tokenizer_convert(const char *json, size_t n, void *scratch, si
   w.blob = w.added + 8 * (size_t)w.scan.n_added;
   SLM2_TRY(write_tokens(&w, error));
   SLM2_TRY(write_merges(&w, error));
-  const uint32_t head[8] = {SLM2_TOKENIZER_MAGIC, SLM2_PRETOKENIZER_QWEN2, w.n_tokens, w.scan.n_merges, w.scan.n_added, w.blob_bytes, 0, 0};
+  const uint32_t head[8] = {
+      SLM2_TOKENIZER_MAGIC, SLM2_PRETOKENIZER_QWEN2, w.n_tokens, w.scan.n_merges, w.scan.n_added, w.blob_bytes, 0, 0};
   for (size_t i = 0; i < 8; i++) slm2_store_u32(section + 4 * i, head[i]);
   *section_bytes = (size_t)(w.blob - section) + w.blob_bytes;
   return SLM2_OK;

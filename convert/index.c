@@ -44,7 +44,8 @@ static slm2_status open_index(const char *json, size_t n, index_text *out, slm2_
     SLM2_TRY(slm2_json_next(&j, &t, error));
     if (t.type == SLM2_JSON_OBJECT_END) break;
     bool is_map = slm2_json_is(&t, "weight_map"), is_metadata = slm2_json_is(&t, "metadata");
-    if ((is_map && map) || (is_metadata && metadata)) return slm2_fail(error, SLM2_E_FORMAT, "index", WHAT, t.offset, "a key comes twice");
+    if ((is_map && map) || (is_metadata && metadata))
+      return slm2_fail(error, SLM2_E_FORMAT, "index", WHAT, t.offset, "a key comes twice");
     map = map || is_map;
     metadata = metadata || is_metadata;
     if (is_metadata) {
@@ -84,7 +85,8 @@ static slm2_status next_pair(slm2_json *j, slm2_json_token *key, slm2_json_token
   }
   SLM2_TRY(slm2_json_next(j, value, error));
   if (value->type != SLM2_JSON_STRING) {
-    return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, value->offset, "the shard of a tensor is not a string");
+    return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, value->offset,
+                       "the shard of a tensor is not a string");
   }
   if (value->escaped || !plain_basename(value->raw, value->n_raw)) {
     return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, value->offset,
@@ -127,8 +129,8 @@ static slm2_status refuse_repeated(const char *text, key_span *k, size_t n, slm2
 }
 
 /* Adds a name that is not there yet. Neighbours in an index mostly share their shard: the last hit is tried first. */
-static slm2_status add_shard(const slm2_json_token *value, char (*names)[SLM2_SHARD_NAME_MAX], uint32_t capacity, uint32_t *n, uint32_t *last,
-                             slm2_error *error) {
+static slm2_status add_shard(const slm2_json_token *value, char (*names)[SLM2_SHARD_NAME_MAX], uint32_t capacity, uint32_t *n,
+                             uint32_t *last, slm2_error *error) {
   if (*n > 0 && slm2_json_is(value, names[*last])) return SLM2_OK;
   for (uint32_t i = 0; i < *n; i++) {
     if (!slm2_json_is(value, names[i])) continue;
@@ -153,8 +155,8 @@ slm2_status slm2_index_shards(const char *json, size_t n, void *mem, size_t mem_
   uint32_t found = 0, last = 0;
   if (n > UINT32_MAX) return slm2_fail(error, SLM2_E_FORMAT, "index", WHAT, SLM2_NO_OFFSET, "%u bytes long", (uint64_t)n);
   if (mem_bytes < slm2_index_bytes(n)) {
-    return slm2_fail(error, SLM2_E_MEMORY, "index", WHAT, SLM2_NO_OFFSET, "needs %u bytes of memory, got %u", (uint64_t)slm2_index_bytes(n),
-                     (uint64_t)mem_bytes);
+    return slm2_fail(error, SLM2_E_MEMORY, "index", WHAT, SLM2_NO_OFFSET, "needs %u bytes of memory, got %u",
+                     (uint64_t)slm2_index_bytes(n), (uint64_t)mem_bytes);
   }
   SLM2_TRY(open_index(json, n, &index, error));
   for (bool done;;) {
@@ -171,22 +173,24 @@ slm2_status slm2_index_shards(const char *json, size_t n, void *mem, size_t mem_
 
 /* --- against the shards ---------------------------------------------------------- */
 
-static slm2_status check_pair(const slm2_json_token *key, const slm2_json_token *value, slm2_safetensors *shards, uint32_t n_shards,
-                              slm2_error *error) {
+static slm2_status check_pair(const slm2_json_token *key, const slm2_json_token *value, slm2_safetensors *shards,
+                              uint32_t n_shards, slm2_error *error) {
   uint32_t s = 0;
   while (s < n_shards && !slm2_json_is(value, shards[s].file)) s++;
   if (s == n_shards) {
     char name[SLM2_SHARD_NAME_MAX] = {0};
     memcpy(name, value->raw, value->n_raw);
-    return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, value->offset, "shard %s of a tensor is missing", name);
+    return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, value->offset, "shard %s of a tensor is missing",
+                       name);
   }
   uint32_t i = slm2_st_find(&shards[s], key->raw, key->n_raw);
   if (i == UINT32_MAX) {
-    return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, key->offset, "a tensor is not in %s, where the index says it is",
-                       shards[s].file);
+    return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, key->offset,
+                       "a tensor is not in %s, where the index says it is", shards[s].file);
   }
   slm2_st_entry *e = &shards[s].entries[i];
-  if (e->indexed) return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, key->offset, "a tensor is listed twice in " WHAT);
+  if (e->indexed)
+    return slm2_fail_n(error, SLM2_E_FORMAT, "index", key->raw, key->n_raw, key->offset, "a tensor is listed twice in " WHAT);
   e->indexed = true;
   return SLM2_OK;
 }
@@ -211,5 +215,6 @@ slm2_status slm2_index_check(const char *json, size_t n, slm2_safetensors *shard
     if (!slm2_add_u64(total, shards[s].data_bytes, &total)) total = UINT64_MAX;
   }
   if (!index.has_total || index.total == total) return SLM2_OK;
-  return slm2_fail(error, SLM2_E_FORMAT, "index", WHAT, SLM2_NO_OFFSET, "total_size says %u bytes, the shards hold %u", index.total, total);
+  return slm2_fail(error, SLM2_E_FORMAT, "index", WHAT, SLM2_NO_OFFSET, "total_size says %u bytes, the shards hold %u",
+                   index.total, total);
 }

@@ -19,7 +19,8 @@ static uint64_t chunk_left(uint64_t at) { return SLM2_CHUNK_BYTES - at % SLM2_CH
 slm2_status slm2_output_put(slm2_output *out, const uint8_t *bytes, size_t n, slm2_error *error) {
   const slm2_header *h = out->header;
   if (n > h->data_bytes - out->at) {
-    return slm2_fail(error, SLM2_E_INTERNAL_INVARIANT, "convert", NULL, out->at, "more data than the header's %u bytes", h->data_bytes);
+    return slm2_fail(error, SLM2_E_INTERNAL_INVARIANT, "convert", NULL, out->at, "more data than the header's %u bytes",
+                     h->data_bytes);
   }
   if (n == 0) return SLM2_OK;
   SLM2_TRY(out->sink->write(out->sink->user, 8 + h->header_bytes + out->at, bytes, n, error));
@@ -50,8 +51,8 @@ slm2_status slm2_output_front(slm2_output *out, const uint8_t *tokenizer, slm2_e
   SLM2_TRY(slm2_output_put(out, tokenizer, (size_t)h->tokenizer_bytes, error));
   SLM2_TRY(slm2_output_align(out, error));
   if (!slm2_inv_freq(h->config.rope_theta, h->config.head_dim, table)) {
-    return slm2_fail(error, SLM2_E_INTERNAL_INVARIANT, "convert", "rope_theta", SLM2_NO_OFFSET, "no frequencies for rope_theta %u",
-                     (uint64_t)h->config.rope_theta);
+    return slm2_fail(error, SLM2_E_INTERNAL_INVARIANT, "convert", "rope_theta", SLM2_NO_OFFSET,
+                     "no frequencies for rope_theta %u", (uint64_t)h->config.rope_theta);
   }
   for (size_t i = 0; i < n; i++) slm2_store_f32(bytes + 4 * i, table[i]);
   SLM2_TRY(slm2_output_put(out, bytes, 4 * n, error));
@@ -61,7 +62,8 @@ slm2_status slm2_output_front(slm2_output *out, const uint8_t *tokenizer, slm2_e
 slm2_status slm2_output_end(slm2_output *out, uint8_t identity[32], slm2_error *error) {
   const slm2_header *h = out->header;
   if (out->at != h->data_bytes) {
-    return slm2_fail(error, SLM2_E_INTERNAL_INVARIANT, "convert", NULL, out->at, "%u data bytes written, the header says %u", out->at, h->data_bytes);
+    return slm2_fail(error, SLM2_E_INTERNAL_INVARIANT, "convert", NULL, out->at, "%u data bytes written, the header says %u",
+                     out->at, h->data_bytes);
   }
   slm2_store_u64(out->text, h->header_bytes);
   SLM2_TRY(slm2_header_write(h, out->hashes, out->text + 8, out->text_capacity - 8, error));

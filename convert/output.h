@@ -21,7 +21,8 @@ typedef struct slm2_output {
 
 /* Memory for an output whose tokenizer may still shrink and whose header texts may still change. */
 static inline void slm2_output_place(slm2_output *out, const slm2_header *header, slm2_arena *arena) {
-  out->text_capacity = 8 + (size_t)header->header_bytes + sizeof header->source + sizeof header->source_revision + sizeof header->license + 64;
+  out->text_capacity =
+      8 + (size_t)header->header_bytes + sizeof header->source + sizeof header->source_revision + sizeof header->license + 64;
   out->hashes = slm2_arena_take(arena, header->n_chunks, 32);
   out->text = slm2_arena_take(arena, out->text_capacity, 1);
 }

@@ -23,6 +23,7 @@ static const struct {
     [SLM2_ST_F64] = {"F64", 64},          [SLM2_ST_I64] = {"I64", 64},
     [SLM2_ST_U64] = {"U64", 64},
 };
+#define HEADER_AT 8u /* in the file: offsets of errors count from its start */
 #define N_DTYPES (sizeof dtypes / sizeof dtypes[0])
 
 const char *slm2_st_dtype_name(slm2_st_dtype dtype) { return (size_t)dtype < N_DTYPES ? dtypes[dtype].name : "unknown"; }
@@ -42,8 +43,8 @@ slm2_status slm2_st_header_length(const char *file, const uint8_t *first, uint64
                      (uint64_t)SLM2_ST_HEADER_MAX);
   }
   if (length > file_bytes - 8) {
-    return slm2_fail(error, SLM2_E_FORMAT, "safetensors", file, 0, "%s: header of %u bytes in a file of %u: the file is truncated",
-                     file, length, file_bytes);
+    return slm2_fail(error, SLM2_E_FORMAT, "safetensors", file, 0,
+                     "%s: header of %u bytes in a file of %u: the file is truncated", file, length, file_bytes);
   }
   if (length < 2) return refuse(error, file, 0, "the header is empty");
   *n = (size_t)length;
@@ -64,7 +65,8 @@ static slm2_status read_dtype(slm2_json *j, slm2_st_tensor *out, slm2_error *err
     out->dtype = (slm2_st_dtype)i;
     return SLM2_OK;
   }
-  return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, t.offset, "%s: a tensor has an unknown dtype", j->what);
+  return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, j->base + t.offset,
+                     "%s: a tensor has an unknown dtype", j->what);
 }
 
 static slm2_status read_shape(slm2_json *j, slm2_st_tensor *out, slm2_error *error) {
@@ -75,7 +77,7 @@ static slm2_status read_shape(slm2_json *j, slm2_st_tensor *out, slm2_error *err
     SLM2_TRY(slm2_json_next(j, &t, error));
     if (t.type == SLM2_JSON_ARRAY_END) return SLM2_OK;
     if (out->rank == SLM2_ST_MAX_RANK) {
-      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, t.offset,
+      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, j->base + t.offset,
                          "%s: a tensor has more than %u dimensions", j->what, (uint64_t)SLM2_ST_MAX_RANK);
     }
     SLM2_TRY(slm2_json_u64(j, &t, "shape", &out->dims[out->rank++], error));
@@ -97,16 +99,18 @@ static slm2_status check_size(const slm2_json *j, const slm2_st_tensor *t, uint6
   uint64_t bits = 1;
   for (uint32_t i = 0; i <= t->rank; i++) {
     if (!slm2_mul_u64(bits, i < t->rank ? t->dims[i] : dtypes[t->dtype].bits, &bits)) {
-      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", t->name, t->n_name, at, "%s: the size of a tensor overflows 64 bits", j->what);
+      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", t->name, t->n_name, at,
+                         "%s: the size of a tensor overflows 64 bits", j->what);
     }
   }
   if (bits % 8 != 0) {
-    return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", t->name, t->n_name, at, "%s: a tensor of %u bits is no whole number of bytes",
-                       j->what, bits);
+    return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", t->name, t->n_name, at,
+                       "%s: a tensor of %u bits is no whole number of bytes", j->what, bits);
   }
   if (bits / 8 == bytes) return SLM2_OK;
   return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", t->name, t->n_name, at,
-                     "%s: dtype %s and shape need %u bytes, data_offsets hold %u", j->what, dtypes[t->dtype].name, bits / 8, bytes);
+                     "%s: dtype %s and shape need %u bytes, data_offsets hold %u", j->what, dtypes[t->dtype].name, bits / 8,
+                     bytes);
 }
 
 /* Reads one tensor's object; its '{' was just read. offsets are relative to the data. */
@@ -117,10 +121,13 @@ static slm2_status read_entry(slm2_json *j, slm2_st_tensor *out, uint64_t offset
   for (;;) {
     SLM2_TRY(slm2_json_next(j, &t, error));
     if (t.type == SLM2_JSON_OBJECT_END) break;
-    unsigned key = slm2_json_is(&t, "dtype") ? DTYPE : slm2_json_is(&t, "shape") ? SHAPE : slm2_json_is(&t, "data_offsets") ? OFFSETS : 0;
+    unsigned key = slm2_json_is(&t, "dtype")          ? DTYPE
+                   : slm2_json_is(&t, "shape")        ? SHAPE
+                   : slm2_json_is(&t, "data_offsets") ? OFFSETS
+                                                      : 0;
     if (key == 0 || (seen & key) != 0) {
-      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, t.offset, "%s: %s key in a tensor's entry", j->what,
-                         key == 0 ? "an unknown" : "a repeated");
+      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, j->base + t.offset,
+                         "%s: %s key in a tensor's entry", j->what, key == 0 ? "an unknown" : "a repeated");
     }
     seen |= key;
     if (key == DTYPE) SLM2_TRY(read_dtype(j, out, error));
@@ -128,22 +135,29 @@ static slm2_status read_entry(slm2_json *j, slm2_st_tensor *out, uint64_t offset
     if (key == OFFSETS) SLM2_TRY(read_offsets(j, offsets, error));
   }
   if (seen != (DTYPE | SHAPE | OFFSETS)) {
-    return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, t.offset, "%s: a tensor lacks its %s", j->what,
-                       (seen & DTYPE) == 0 ? "dtype" : (seen & SHAPE) == 0 ? "shape" : "data_offsets");
+    return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, j->base + t.offset,
+                       "%s: a tensor lacks its %s", j->what,
+                       (seen & DTYPE) == 0   ? "dtype"
+                       : (seen & SHAPE) == 0 ? "shape"
+                                             : "data_offsets");
   }
   if (offsets[0] > offsets[1]) {
-    return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, t.offset, "%s: data_offsets end at %u, before they begin at %u",
-                       j->what, offsets[1], offsets[0]);
+    return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", out->name, out->n_name, j->base + t.offset,
+                       "%s: data_offsets end at %u, before they begin at %u", j->what, offsets[1], offsets[0]);
   }
   out->bytes = offsets[1] - offsets[0];
-  return check_size(j, out, out->bytes, t.offset, error);
+  return check_size(j, out, out->bytes, j->base + t.offset, error);
 }
 
 /* --- order ------------------------------------------------------------------ */
 
 typedef bool entry_less(const char *header, const slm2_st_entry *a, const slm2_st_entry *b);
+static int compare_names(const char *header, const slm2_st_entry *a, const slm2_st_entry *b) {
+  return text_compare(header + a->name_at, a->n_name, header + b->name_at, b->n_name);
+}
 static bool by_name(const char *header, const slm2_st_entry *a, const slm2_st_entry *b) {
-  return text_compare(header + a->name_at, a->n_name, header + b->name_at, b->n_name) < 0;
+  int order = compare_names(header, a, b);
+  return order != 0 ? order < 0 : a->name_at < b->name_at;
 }
 static bool by_data(const char *header, const slm2_st_entry *a, const slm2_st_entry *b) {
   (void)header;
@@ -174,9 +188,9 @@ static void sort(const char *header, slm2_st_entry *e, size_t n, entry_less *les
 static slm2_status sort_names(const slm2_safetensors *st, slm2_st_entry *e, size_t n, const char *what, slm2_error *error) {
   sort(st->header, e, n, by_name);
   for (size_t i = 1; i < n; i++) {
-    if (by_name(st->header, &e[i - 1], &e[i])) continue;
-    return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", st->header + e[i].name_at, e[i].n_name, e[i].name_at, "%s: a %s comes twice",
-                       st->file, what);
+    if (compare_names(st->header, &e[i - 1], &e[i]) != 0) continue;
+    return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", st->header + e[i].name_at, e[i].n_name, HEADER_AT + e[i].name_at,
+                       "%s: a %s comes twice", st->file, what);
   }
   return SLM2_OK;
 }
@@ -192,8 +206,8 @@ typedef struct header_reader {
 
 static slm2_status add_entry(header_reader *r, const slm2_json_token *key, size_t n, slm2_st_entry **out, slm2_error *error) {
   if (n == r->capacity) {
-    return slm2_fail(error, SLM2_E_FORMAT, "safetensors", r->st.file, key->offset, "%s: more than %u names in one header", r->st.file,
-                     (uint64_t)r->capacity);
+    return slm2_fail(error, SLM2_E_FORMAT, "safetensors", r->st.file, HEADER_AT + key->offset,
+                     "%s: more than %u names in one header", r->st.file, (uint64_t)r->capacity);
   }
   slm2_st_entry *e = &r->st.entries[n];
   char *name = r->text + (key->raw - r->st.header);
@@ -244,12 +258,13 @@ static slm2_status read_header(header_reader *r, slm2_error *error) {
       SLM2_TRY(read_tensor(r, &t, error));
       continue;
     }
-    if (metadata) return refuse(error, r->st.file, t.offset, "__metadata__ comes twice");
+    if (metadata) return refuse(error, r->st.file, HEADER_AT + t.offset, "__metadata__ comes twice");
     metadata = true;
     SLM2_TRY(read_metadata(r, error));
   }
   for (size_t i = t.offset + 1; i < r->st.header_bytes; i++) {
-    if (r->st.header[i] != ' ') return refuse(error, r->st.file, i, "the header goes on after its JSON; only spaces may pad it");
+    if (r->st.header[i] != ' ')
+      return refuse(error, r->st.file, HEADER_AT + i, "the header goes on after its JSON; only spaces may pad it");
   }
   return SLM2_OK;
 }
@@ -261,32 +276,35 @@ static slm2_status check_cover(const slm2_safetensors *st, slm2_error *error) {
   for (uint32_t i = 0; i < st->n_tensors; i++) {
     const slm2_st_entry *e = &st->entries[i];
     if (e->begin != at) {
-      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", st->header + e->name_at, e->n_name, e->value_at,
+      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", st->header + e->name_at, e->n_name, HEADER_AT + e->value_at,
                          "%s: data of a tensor begins at %u, that before it ends at %u: %s", st->file, e->begin, at,
                          e->begin < at ? "they overlap" : "a hole");
     }
     at = e->end;
     if (at > st->data_bytes) {
-      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", st->header + e->name_at, e->n_name, e->value_at,
-                         "%s: data of a tensor ends at %u, the file's data at %u: the file is truncated", st->file, at, st->data_bytes);
+      return slm2_fail_n(error, SLM2_E_FORMAT, "safetensors", st->header + e->name_at, e->n_name, HEADER_AT + e->value_at,
+                         "%s: data of a tensor ends at %u, the file's data at %u: the file is truncated", st->file, at,
+                         st->data_bytes);
     }
   }
   if (at == st->data_bytes) return SLM2_OK;
-  return slm2_fail(error, SLM2_E_FORMAT, "safetensors", st->file, 8 + st->header_bytes + at, "%s: %u bytes follow the last tensor", st->file,
-                   st->data_bytes - at);
+  return slm2_fail(error, SLM2_E_FORMAT, "safetensors", st->file, HEADER_AT + st->header_bytes + at,
+                   "%s: %u bytes follow the last tensor", st->file, st->data_bytes - at);
 }
 
-slm2_status slm2_st_open(const char *file, char *header, size_t n, uint64_t file_bytes, void *mem, size_t mem_bytes, slm2_safetensors *out,
-                         slm2_error *error) {
+slm2_status slm2_st_open(const char *file, char *header, size_t n, uint64_t file_bytes, void *mem, size_t mem_bytes,
+                         slm2_safetensors *out, slm2_error *error) {
   if (mem_bytes < slm2_st_bytes(n)) {
     return slm2_fail(error, SLM2_E_MEMORY, "safetensors", file, SLM2_NO_OFFSET, "%s: needs %u bytes of memory, got %u", file,
                      (uint64_t)slm2_st_bytes(n), (uint64_t)mem_bytes);
   }
-  if (n == 0 || n > SLM2_ST_HEADER_MAX || n > file_bytes || file_bytes - n < 8) return refuse(error, file, 0, "the header does not fit the file");
-  if (header[0] != '{') return refuse(error, file, 8, "the header does not begin with '{'");
+  if (n == 0 || n > SLM2_ST_HEADER_MAX || n > file_bytes || file_bytes - n < 8)
+    return refuse(error, file, 0, "the header does not fit the file");
+  if (header[0] != '{') return refuse(error, file, HEADER_AT, "the header does not begin with '{'");
   header_reader r = {.text = header, .capacity = entry_capacity(n),
                      .st = {.file = file, .header = header, .header_bytes = n, .data_bytes = file_bytes - 8 - n, .entries = mem}};
   slm2_json_init(&r.json, header, n, file);
+  r.json.base = HEADER_AT;
   SLM2_TRY(read_header(&r, error));
   SLM2_TRY(sort_names(&r.st, r.st.entries, r.st.n_tensors, "tensor name", error));
   SLM2_TRY(check_cover(&r.st, error));
@@ -304,7 +322,7 @@ void slm2_st_get(const slm2_safetensors *st, uint32_t i, slm2_st_tensor *out) {
   /* The text was checked when it was opened: neither call can fail. */
   slm2_json_init(&j, st->header + e->value_at, st->header_bytes - e->value_at, st->file);
   if (slm2_json_next(&j, &t, NULL) == SLM2_OK && read_entry(&j, out, offsets, NULL) == SLM2_OK) {
-    out->offset = 8 + st->header_bytes + offsets[0];
+    out->offset = HEADER_AT + st->header_bytes + offsets[0];
   }
 }
 

@@ -53,13 +53,14 @@ typedef struct slm2_safetensors {
 } slm2_safetensors;
 
 /* n from the first 8 bytes (fewer: a short file) of a file of file_bytes; 8 + n fits in the file. */
-SLM2_NODISCARD slm2_status slm2_st_header_length(const char *file, const uint8_t *first, uint64_t file_bytes, size_t *n, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_st_header_length(const char *file, const uint8_t *first, uint64_t file_bytes, size_t *n,
+                                                 slm2_error *error);
 /* Memory for slm2_st_open of n header bytes. */
 size_t slm2_st_bytes(size_t n);
 /* Checks the n header bytes of a file of file_bytes. header is lent and written to: names with escapes are decoded in
  * place. It and mem must outlive *out. */
-SLM2_NODISCARD slm2_status slm2_st_open(const char *file, char *header, size_t n, uint64_t file_bytes, void *mem, size_t mem_bytes,
-                                        slm2_safetensors *out, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_st_open(const char *file, char *header, size_t n, uint64_t file_bytes, void *mem,
+                                        size_t mem_bytes, slm2_safetensors *out, slm2_error *error);
 /* Tensor i < n_tensors, in the order of names. */
 void slm2_st_get(const slm2_safetensors *st, uint32_t i, slm2_st_tensor *out);
 /* Position of a name, or UINT32_MAX. */
@@ -67,6 +68,7 @@ uint32_t slm2_st_find(const slm2_safetensors *st, const char *name, size_t n_nam
 
 /* model.safetensors.index.json against its opened shards: every tensor it names is in the shard it says, every tensor
  * of a shard is named once, every shard is listed, and total_size, if stated, is the sum of the shards' data bytes. */
-SLM2_NODISCARD slm2_status slm2_index_check(const char *json, size_t n, slm2_safetensors *shards, uint32_t n_shards, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_index_check(const char *json, size_t n, slm2_safetensors *shards, uint32_t n_shards,
+                                            slm2_error *error);
 
 #endif

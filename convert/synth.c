@@ -44,8 +44,8 @@ slm2_status slm2_synth_shape(const char *name, uint32_t n_tokens, slm2_config *c
     slm2_config c = shapes[i].config;
     if (n_tokens == 0) n_tokens = SLM2_BYTE_TOKENIZER_TOKENS;
     if (n_tokens > SLM2_MAX_VOCAB) {
-      return slm2_fail(error, SLM2_E_ARGUMENT, operation, "tokens", SLM2_NO_OFFSET, "%u tokens; at most %u are possible", (uint64_t)n_tokens,
-                       (uint64_t)SLM2_MAX_VOCAB);
+      return slm2_fail(error, SLM2_E_ARGUMENT, operation, "tokens", SLM2_NO_OFFSET, "%u tokens; at most %u are possible",
+                       (uint64_t)n_tokens, (uint64_t)SLM2_MAX_VOCAB);
     }
     if (c.vocab == 0) c.vocab = (n_tokens + 31) & ~UINT32_C(31);
     *config = c;
@@ -94,9 +94,11 @@ static slm2_status write_matrix(job *w, const slm2_section *s, uint64_t key, uin
   uint32_t cols = (uint32_t)s->dims[1], n_blocks = cols / SLM2_BLOCK;
   size_t row_bytes = n_blocks * (size_t)SLM2_BLOCK_BYTES;
   for (uint64_t row = 0; row < s->dims[0]; row += SLM2_PANEL_ROWS) {
-    for (uint32_t r = 0; r < SLM2_PANEL_ROWS; r++) make_row(mix(key + GAMMA * (row + r + 1)), n_blocks, exponent, w->rows + r * row_bytes);
+    for (uint32_t r = 0; r < SLM2_PANEL_ROWS; r++)
+      make_row(mix(key + GAMMA * (row + r + 1)), n_blocks, exponent, w->rows + r * row_bytes);
     if (w->header.form == SLM2_FORM_PANELS) slm2_panels_from_rows(w->rows, cols, w->panels);
-    SLM2_TRY(slm2_output_put(&w->output, w->header.form == SLM2_FORM_PANELS ? w->panels : w->rows, SLM2_PANEL_ROWS * row_bytes, error));
+    SLM2_TRY(slm2_output_put(&w->output, w->header.form == SLM2_FORM_PANELS ? w->panels : w->rows, SLM2_PANEL_ROWS * row_bytes,
+                             error));
   }
   return slm2_output_align(&w->output, error);
 }
@@ -139,7 +141,8 @@ static void set_generation(slm2_header *h, const uint8_t *tokenizer) {
 }
 
 /* The header; byte_tokenizer: filled and used when params have none. */
-static slm2_status prepare(job *w, const slm2_synth_params *params, uint8_t byte_tokenizer[SLM2_BYTE_TOKENIZER_MAX], slm2_error *error) {
+static slm2_status prepare(job *w, const slm2_synth_params *params, uint8_t byte_tokenizer[SLM2_BYTE_TOKENIZER_MAX],
+                           slm2_error *error) {
   slm2_header *h = &w->header;
   uint32_t n_tokens;
   size_t n = params->tokenizer != NULL ? params->tokenizer_bytes : slm2_byte_tokenizer(byte_tokenizer);
@@ -147,8 +150,8 @@ static slm2_status prepare(job *w, const slm2_synth_params *params, uint8_t byte
   SLM2_TRY(slm2_config_check(&params->config, error));
   SLM2_TRY(slm2_tokenizer_section_tokens(w->tokenizer, n, &n_tokens, error));
   if (n_tokens > params->config.vocab) {
-    return slm2_fail(error, SLM2_E_DIMENSION_MISMATCH, operation, "vocab_size", SLM2_NO_OFFSET, "the tokenizer has %u tokens, the shape %u",
-                     (uint64_t)n_tokens, (uint64_t)params->config.vocab);
+    return slm2_fail(error, SLM2_E_DIMENSION_MISMATCH, operation, "vocab_size", SLM2_NO_OFFSET,
+                     "the tokenizer has %u tokens, the shape %u", (uint64_t)n_tokens, (uint64_t)params->config.vocab);
   }
   h->config = params->config;
   h->form = params->form;
@@ -184,20 +187,22 @@ slm2_status slm2_synth_bytes(const slm2_synth_params *params, size_t *bytes, slm
   return SLM2_OK;
 }
 
-static SLM2_NOINLINE slm2_status synth(job *w, const slm2_synth_params *params, const slm2_sink *sink, void *mem, size_t mem_bytes,
-                                       uint8_t identity[32], slm2_error *error) {
+static SLM2_NOINLINE slm2_status synth(job *w, const slm2_synth_params *params, const slm2_sink *sink, void *mem,
+                                       size_t mem_bytes, uint8_t identity[32], slm2_error *error) {
   uint8_t byte_tokenizer[SLM2_BYTE_TOKENIZER_MAX];
   slm2_arena arena;
   SLM2_TRY(prepare(w, params, byte_tokenizer, error));
   slm2_arena_init(&arena, mem, mem_bytes);
   place(w, &arena);
-  if (arena.failed) return slm2_fail(error, SLM2_E_MEMORY, operation, NULL, SLM2_NO_OFFSET, "%u bytes of memory are too few", (uint64_t)mem_bytes);
+  if (arena.failed)
+    return slm2_fail(error, SLM2_E_MEMORY, operation, NULL, SLM2_NO_OFFSET, "%u bytes of memory are too few",
+                     (uint64_t)mem_bytes);
   slm2_output_begin(&w->output, sink, &w->header, "synth");
   return write_all(w, params->seed, identity, error);
 }
 
-slm2_status slm2_synth(const slm2_synth_params *params, const slm2_sink *sink, void *mem, size_t mem_bytes, slm2_convert_report *report,
-                       slm2_error *error) {
+slm2_status slm2_synth(const slm2_synth_params *params, const slm2_sink *sink, void *mem, size_t mem_bytes,
+                       slm2_convert_report *report, slm2_error *error) {
   job w = {.tokenizer = NULL};
   slm2_convert_report made = {.zero_blocks = 0};
   slm2_fp_state state = slm2_fp_enter();

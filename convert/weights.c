@@ -15,8 +15,8 @@ static const char embed_name[] = "model.embed_tokens.weight";
 
 static slm2_status check_dtype(const char *name, const char *file, slm2_st_dtype dtype, slm2_error *error) {
   if (dtype == SLM2_ST_BF16 || dtype == SLM2_ST_F16 || dtype == SLM2_ST_F32) return SLM2_OK;
-  return slm2_fail(error, SLM2_E_UNSUPPORTED_QUANTIZATION, operation, name, SLM2_NO_OFFSET, "%s: %s is %s; weights must be BF16, F16 or F32", file,
-                   name, slm2_st_dtype_name(dtype));
+  return slm2_fail(error, SLM2_E_UNSUPPORTED_QUANTIZATION, operation, name, SLM2_NO_OFFSET,
+                   "%s: %s is %s; weights must be BF16, F16 or F32", file, name, slm2_st_dtype_name(dtype));
 }
 
 static slm2_status check_shape(const slm2_section *s, const char *file, const slm2_st_tensor *t, slm2_error *error) {
@@ -26,23 +26,25 @@ static slm2_status check_shape(const slm2_section *s, const char *file, const sl
   uint64_t have[2] = {t->rank > 0 ? t->dims[0] : 0, t->rank > 1 ? t->dims[1] : 0};
   if (s->n_dims == 1) {
     return slm2_fail(error, SLM2_E_DIMENSION_MISMATCH, operation, s->name, SLM2_NO_OFFSET,
-                     "%s: %s has %u dimensions (%u, ...); config.json demands [%u]", file, s->name, (uint64_t)t->rank, have[0], s->dims[0]);
+                     "%s: %s has %u dimensions (%u, ...); config.json demands [%u]", file, s->name, (uint64_t)t->rank, have[0],
+                     s->dims[0]);
   }
   return slm2_fail(error, SLM2_E_DIMENSION_MISMATCH, operation, s->name, SLM2_NO_OFFSET,
-                   "%s: %s has %u dimensions (%u, %u, ...); config.json demands [%u, %u]", file, s->name, (uint64_t)t->rank, have[0], have[1],
-                   s->dims[0], s->dims[1]);
+                   "%s: %s has %u dimensions (%u, %u, ...); config.json demands [%u, %u]", file, s->name, (uint64_t)t->rank,
+                   have[0], have[1], s->dims[0], s->dims[1]);
 }
 
 /* Finds a name in exactly one shard and marks it as used. *found: there is one. */
-static slm2_status find_tensor(const slm2_weights *w, const slm2_section *s, bool *found, slm2_weight_source *out, slm2_error *error) {
+static slm2_status find_tensor(const slm2_weights *w, const slm2_section *s, bool *found, slm2_weight_source *out,
+                               slm2_error *error) {
   *found = false;
   for (uint32_t shard = 0; shard < w->source->n_shards; shard++) {
     slm2_safetensors *st = &w->shards[shard];
     uint32_t i = slm2_st_find(st, s->name, text_length(s->name));
     if (i == UINT32_MAX) continue;
     if (*found) {
-      return slm2_fail(error, SLM2_E_FORMAT, operation, s->name, SLM2_NO_OFFSET, "%s is in both %s and %s", s->name, w->shards[out->shard].file,
-                       st->file);
+      return slm2_fail(error, SLM2_E_FORMAT, operation, s->name, SLM2_NO_OFFSET, "%s is in both %s and %s", s->name,
+                       w->shards[out->shard].file, st->file);
     }
     slm2_st_tensor t;
     slm2_st_get(st, i, &t);
@@ -57,10 +59,12 @@ static slm2_status find_tensor(const slm2_weights *w, const slm2_section *s, boo
 
 /* The tables of rotary frequencies that old versions saved: the format has its own [D14]. */
 static bool is_harmless(const char *name, size_t n) {
-  static const char prefix[] = "model.layers.", suffix[] = ".self_attn.rotary_emb.inv_freq", whole[] = "model.rotary_emb.inv_freq";
+  static const char prefix[] = "model.layers.", suffix[] = ".self_attn.rotary_emb.inv_freq",
+                    whole[] = "model.rotary_emb.inv_freq";
   size_t n_prefix = sizeof prefix - 1, n_suffix = sizeof suffix - 1;
   if (n == sizeof whole - 1 && memcmp(name, whole, n) == 0) return true;
-  if (n <= n_prefix + n_suffix || memcmp(name, prefix, n_prefix) != 0 || memcmp(name + n - n_suffix, suffix, n_suffix) != 0) return false;
+  if (n <= n_prefix + n_suffix || memcmp(name, prefix, n_prefix) != 0 || memcmp(name + n - n_suffix, suffix, n_suffix) != 0)
+    return false;
   for (size_t i = n_prefix; i < n - n_suffix; i++) {
     if (name[i] < '0' || name[i] > '9') return false;
   }
@@ -91,8 +95,8 @@ slm2_status slm2_weights_bind(slm2_weights *w, const slm2_header *header, slm2_e
   }
   if (n_missing > 0) {
     bool head = memcmp(missing.name, head_name, sizeof head_name) == 0;
-    return slm2_fail(error, SLM2_E_FORMAT, operation, missing.name, SLM2_NO_OFFSET, "%u tensors are missing; the first is %s%s", n_missing,
-                     missing.name, head ? ", which a model with tie_word_embeddings false needs" : "");
+    return slm2_fail(error, SLM2_E_FORMAT, operation, missing.name, SLM2_NO_OFFSET, "%u tensors are missing; the first is %s%s",
+                     n_missing, missing.name, head ? ", which a model with tie_word_embeddings false needs" : "");
   }
   w->has_head_copy = false;
   if (header->config.tied) {
@@ -115,13 +119,14 @@ static uint32_t value_bits(slm2_st_dtype dtype, const uint8_t *raw, size_t i) {
 }
 
 /* Values first .. first + n - 1 of a tensor. */
-static slm2_status read_values(const slm2_weights *w, const slm2_weight_source *t, uint64_t first, size_t n, uint8_t *raw, slm2_error *error) {
+static slm2_status read_values(const slm2_weights *w, const slm2_weight_source *t, uint64_t first, size_t n, uint8_t *raw,
+                               slm2_error *error) {
   uint32_t size = value_bytes(t->dtype);
   return w->source->read(w->source->user, t->shard, t->offset + first * size, raw, n * size, error);
 }
 
-slm2_status slm2_weights_compare_head(const slm2_weights *w, const slm2_header *header, const slm2_row_buffers *buffers, const slm2_sink *sink,
-                                      slm2_error *error) {
+slm2_status slm2_weights_compare_head(const slm2_weights *w, const slm2_header *header, const slm2_row_buffers *buffers,
+                                      const slm2_sink *sink, slm2_error *error) {
   const slm2_weight_source *embed = &w->tensors[EMBED_SECTION], *head = &w->head_copy;
   uint64_t total = (uint64_t)header->config.vocab * header->config.hidden, reported = 0;
   uint8_t *raw[2] = {buffers->raw, buffers->raw + 4 * (size_t)SLM2_PANEL_ROWS / 2 * buffers->max_cols};
@@ -140,15 +145,15 @@ slm2_status slm2_weights_compare_head(const slm2_weights *w, const slm2_header *
   return SLM2_OK;
 }
 
-static slm2_status refuse_value(const slm2_weights *w, const slm2_section *s, const slm2_weight_source *t, uint64_t index, const char *why,
-                                slm2_error *error) {
+static slm2_status refuse_value(const slm2_weights *w, const slm2_section *s, const slm2_weight_source *t, uint64_t index,
+                                const char *why, slm2_error *error) {
   return slm2_fail(error, SLM2_E_WEIGHT, operation, s->name, t->offset + index * value_bytes(t->dtype), "%s: %s at index %u %s",
                    w->source->shard_names[t->shard], s->name, index, why);
 }
 
 /* One row group: raw values to rows of Q8_0 blocks. */
-static slm2_status quantize_rows(const slm2_weights *w, const slm2_section *s, const slm2_weight_source *t, uint64_t first, const uint8_t *raw,
-                                 uint8_t *rows, uint64_t *zero_blocks, slm2_error *error) {
+static slm2_status quantize_rows(const slm2_weights *w, const slm2_section *s, const slm2_weight_source *t, uint64_t first,
+                                 const uint8_t *raw, uint8_t *rows, uint64_t *zero_blocks, slm2_error *error) {
   size_t n_blocks = SLM2_PANEL_ROWS * (size_t)s->dims[1] / SLM2_BLOCK;
   for (size_t b = 0; b < n_blocks; b++) {
     float x[SLM2_BLOCK];
@@ -165,8 +170,9 @@ static slm2_status quantize_rows(const slm2_weights *w, const slm2_section *s, c
   return SLM2_OK;
 }
 
-static slm2_status write_matrix(const slm2_weights *w, const slm2_header *header, const slm2_section *s, const slm2_weight_source *t,
-                                const slm2_row_buffers *buffers, slm2_output *out, uint64_t *zero_blocks, slm2_error *error) {
+static slm2_status write_matrix(const slm2_weights *w, const slm2_header *header, const slm2_section *s,
+                                const slm2_weight_source *t, const slm2_row_buffers *buffers, slm2_output *out,
+                                uint64_t *zero_blocks, slm2_error *error) {
   uint32_t cols = (uint32_t)s->dims[1];
   size_t n = SLM2_PANEL_ROWS * (size_t)cols, bytes = n / SLM2_BLOCK * SLM2_BLOCK_BYTES;
   for (uint64_t row = 0; row < s->dims[0]; row += SLM2_PANEL_ROWS) {
@@ -178,8 +184,8 @@ static slm2_status write_matrix(const slm2_weights *w, const slm2_header *header
   return SLM2_OK;
 }
 
-static slm2_status write_vector(const slm2_weights *w, const slm2_section *s, const slm2_weight_source *t, const slm2_row_buffers *buffers,
-                                slm2_output *out, slm2_error *error) {
+static slm2_status write_vector(const slm2_weights *w, const slm2_section *s, const slm2_weight_source *t,
+                                const slm2_row_buffers *buffers, slm2_output *out, slm2_error *error) {
   size_t n = (size_t)s->dims[0];
   SLM2_TRY(read_values(w, t, 0, n, buffers->raw, error));
   for (size_t i = 0; i < n; i++) {
@@ -190,8 +196,8 @@ static slm2_status write_vector(const slm2_weights *w, const slm2_section *s, co
   return slm2_output_put(out, buffers->rows, 4 * n, error);
 }
 
-slm2_status slm2_weights_write(const slm2_weights *w, const slm2_header *header, uint32_t i, const slm2_row_buffers *buffers, slm2_output *out,
-                               uint64_t *zero_blocks, slm2_error *error) {
+slm2_status slm2_weights_write(const slm2_weights *w, const slm2_header *header, uint32_t i, const slm2_row_buffers *buffers,
+                               slm2_output *out, uint64_t *zero_blocks, slm2_error *error) {
   slm2_section s;
   SLM2_TRY(slm2_section_get(header, i, &s));
   if (s.n_dims == 2) SLM2_TRY(write_matrix(w, header, &s, &w->tensors[i], buffers, out, zero_blocks, error));

@@ -31,10 +31,11 @@ typedef struct slm2_row_buffers {
 /* Finds every tensor the config demands, with its shape and a known dtype, and refuses all others by name [FIL-6]. */
 SLM2_NODISCARD slm2_status slm2_weights_bind(slm2_weights *w, const slm2_header *header, slm2_error *error);
 /* A tied model's lm_head.weight must hold the values of the embedding. */
-SLM2_NODISCARD slm2_status slm2_weights_compare_head(const slm2_weights *w, const slm2_header *header, const slm2_row_buffers *buffers,
-                                                     const slm2_sink *sink, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_weights_compare_head(const slm2_weights *w, const slm2_header *header,
+                                                     const slm2_row_buffers *buffers, const slm2_sink *sink, slm2_error *error);
 /* Writes section i >= 2: quantised rows in the header's form, or f32. Adds to *zero_blocks. */
-SLM2_NODISCARD slm2_status slm2_weights_write(const slm2_weights *w, const slm2_header *header, uint32_t i, const slm2_row_buffers *buffers,
-                                              slm2_output *out, uint64_t *zero_blocks, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_weights_write(const slm2_weights *w, const slm2_header *header, uint32_t i,
+                                              const slm2_row_buffers *buffers, slm2_output *out, uint64_t *zero_blocks,
+                                              slm2_error *error);
 
 #endif

@@ -13,8 +13,8 @@
 #define MAX_TEST_SHARDS 8
 #define MAX_TEST_TENSORS 64
 
-static const char *const text_names[SLM2_SOURCE_TEXTS] = {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
-                                                          "chat_template.jinja"};
+static const char *const text_names[SLM2_SOURCE_TEXTS] = {"config.json", "generation_config.json", "tokenizer.json",
+                                                          "tokenizer_config.json", "chat_template.jinja"};
 
 typedef struct checkpoint {
   slm2_source source;
@@ -31,7 +31,8 @@ typedef struct checkpoint {
   unsigned progress_faults;
 } checkpoint;
 
-static inline slm2_status checkpoint_read(void *user, uint32_t shard, uint64_t offset, void *buffer, size_t n, slm2_error *error) {
+static inline slm2_status checkpoint_read(void *user, uint32_t shard, uint64_t offset, void *buffer, size_t n,
+                                          slm2_error *error) {
   checkpoint *c = user;
   if (c->reads++ == c->fail_read) {
     if (error != NULL) *error = (slm2_error){.code = SLM2_E_IO, .message = "test read fault"};
@@ -96,8 +97,8 @@ static inline checkpoint *checkpoint_load(const char *folder) {
     uint32_t n;
     c->source.index = test_read_file(path, &c->source.index_bytes);
     void *mem = malloc(slm2_index_bytes(c->source.index_bytes));
-    if (slm2_index_shards(c->source.index, c->source.index_bytes, mem, slm2_index_bytes(c->source.index_bytes), c->names, MAX_TEST_SHARDS, &n,
-                          NULL) != SLM2_OK)
+    if (slm2_index_shards(c->source.index, c->source.index_bytes, mem, slm2_index_bytes(c->source.index_bytes), c->names,
+                          MAX_TEST_SHARDS, &n, NULL) != SLM2_OK)
       exit(1);
     free(mem);
     c->source.n_shards = n;
@@ -159,7 +160,8 @@ static inline char *replaced(const char *text, const char *from, const char *to)
 }
 
 /* Converts into c->out, in memory of exactly the announced size. */
-static inline slm2_status checkpoint_convert(checkpoint *c, const slm2_convert_options *options, slm2_convert_report *report, slm2_error *error) {
+static inline slm2_status checkpoint_convert(checkpoint *c, const slm2_convert_options *options, slm2_convert_report *report,
+                                             slm2_error *error) {
   size_t bytes;
   slm2_sink sink = checkpoint_sink(c);
   c->n_out = 0;
@@ -245,7 +247,9 @@ static inline test_tensor *tensor_copy(tensor_list *list, const char *from, cons
   return t;
 }
 
-static inline size_t test_dtype_bytes(slm2_st_dtype d) { return d == SLM2_ST_F32 ? 4 : d == SLM2_ST_F64 || d == SLM2_ST_I64 ? 8 : d == SLM2_ST_I8 ? 1 : 2; }
+static inline size_t test_dtype_bytes(slm2_st_dtype d) {
+  return d == SLM2_ST_F32 ? 4 : d == SLM2_ST_F64 || d == SLM2_ST_I64 ? 8 : d == SLM2_ST_I8 ? 1 : 2;
+}
 
 /* Writes the tensors as this checkpoint's shards, with an index when there is more than one or `indexed`. */
 static inline void checkpoint_write_tensors(checkpoint *c, const tensor_list *list, uint32_t n_shards, int indexed) {
@@ -261,8 +265,10 @@ static inline void checkpoint_write_tensors(checkpoint *c, const tensor_list *li
       const test_tensor *t = &list->t[i];
       if (t->shard != s) continue;
       size_t bytes = t->n * test_dtype_bytes(t->dtype);
-      n += (size_t)sprintf(header + n, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", n == 1 ? "" : ",", t->name, slm2_st_dtype_name(t->dtype));
-      for (uint32_t d = 0; d < t->rank; d++) n += (size_t)sprintf(header + n, "%s%llu", d == 0 ? "" : ",", (unsigned long long)t->dims[d]);
+      n += (size_t)sprintf(header + n, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", n == 1 ? "" : ",", t->name,
+                           slm2_st_dtype_name(t->dtype));
+      for (uint32_t d = 0; d < t->rank; d++)
+        n += (size_t)sprintf(header + n, "%s%llu", d == 0 ? "" : ",", (unsigned long long)t->dims[d]);
       n += (size_t)sprintf(header + n, "],\"data_offsets\":[%zu,%zu]}", offset, offset + bytes);
       at += (size_t)sprintf(index + at, "%s\"%s\":\"%s\"", at == first ? "" : ",", t->name, c->names[s]);
       offset += bytes;

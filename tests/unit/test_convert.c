@@ -67,14 +67,19 @@ static void test_fixture(const char *folder, bool tied, uint32_t theta, const ch
     CHECK(g->hidden == 32 && g->intermediate == 64 && g->layers == 2 && g->heads == 2 && g->kv_heads == 1 && g->head_dim == 32);
     CHECK(g->vocab == 320 && g->max_positions == 512 && g->rope_theta == theta && g->rms_eps == 1e-6f && g->tied == tied);
     CHECK(r.header.chat_format == SLM2_CHAT_QWEN3 && !r.chat_template_unknown && !r.lm_head_duplicate);
-    CHECK(strcmp(r.header.source, "unknown") == 0 && strcmp(r.header.source_revision, "unknown") == 0 && strcmp(r.header.license, "unknown") == 0);
+    CHECK(strcmp(r.header.source, "unknown") == 0 && strcmp(r.header.source_revision, "unknown") == 0 &&
+          strcmp(r.header.license, "unknown") == 0);
     slm2_header_identity(c->out + 8, (size_t)r.header.header_bytes, identity);
     CHECK(memcmp(identity, r.identity, 32) == 0);
     check_section(&r, c->out, "tokenizer", tokenizer_sha256);
     check_expected(folder, &r, c->out);
     const slm2_generation *s = &r.header.generation;
-    if (tied) CHECK(s->do_sample && s->temperature == 0.6f && s->top_k == 20 && s->top_p == 0.95f && s->n_eos == 2 && s->eos[1] == 290 && s->pad == 290);
-    else CHECK(!s->do_sample && s->temperature == 1.0f && s->top_k == 50 && s->top_p == 1.0f && s->n_eos == 1 && s->pad == UINT32_MAX);
+    if (tied)
+      CHECK(s->do_sample && s->temperature == 0.6f && s->top_k == 20 && s->top_p == 0.95f && s->n_eos == 2 && s->eos[1] == 290 &&
+            s->pad == 290);
+    else
+      CHECK(!s->do_sample && s->temperature == 1.0f && s->top_k == 50 && s->top_p == 1.0f && s->n_eos == 1 &&
+            s->pad == UINT32_MAX);
     CHECK(s->bos == 290 && s->eos[0] == 292 && s->repeat_penalty == 1.0f);
   }
   checkpoint_free(c);
@@ -186,7 +191,9 @@ static void wrong_rank(tensor_list *l) {
   t->rank = 2;
   t->dims[1] = 1;
 }
-static void wrong_norm(tensor_list *l) { tensor_named(l, "model.norm.weight")->n = tensor_named(l, "model.norm.weight")->dims[0] = 16; }
+static void wrong_norm(tensor_list *l) {
+  tensor_named(l, "model.norm.weight")->n = tensor_named(l, "model.norm.weight")->dims[0] = 16;
+}
 static void columns_33(tensor_list *l) {
   test_tensor *t = tensor_named(l, "model.layers.0.mlp.down_proj.weight");
   t->dims[1] = 63;
@@ -194,8 +201,12 @@ static void columns_33(tensor_list *l) {
 }
 static void dtype_f64(tensor_list *l) { tensor_named(l, "model.norm.weight")->dtype = SLM2_ST_F64; }
 static void dtype_i8(tensor_list *l) { tensor_named(l, "model.layers.0.mlp.down_proj.weight")->dtype = SLM2_ST_I8; }
-static void nan_weight(tensor_list *l) { tensor_named(l, "model.layers.1.mlp.up_proj.weight")->values[77] = slm2_float_from_bits(0x7fc00000); }
-static void inf_norm(tensor_list *l) { tensor_named(l, "model.layers.1.post_attention_layernorm.weight")->values[5] = slm2_float_from_bits(0xff800000); }
+static void nan_weight(tensor_list *l) {
+  tensor_named(l, "model.layers.1.mlp.up_proj.weight")->values[77] = slm2_float_from_bits(0x7fc00000);
+}
+static void inf_norm(tensor_list *l) {
+  tensor_named(l, "model.layers.1.post_attention_layernorm.weight")->values[5] = slm2_float_from_bits(0xff800000);
+}
 static void huge_weight(tensor_list *l) { tensor_named(l, "model.layers.0.mlp.gate_proj.weight")->values[100] = -8388608.0f; }
 
 static const struct {
@@ -215,8 +226,10 @@ static const struct {
     {"a bias", 0, extra_bias, SLM2_E_UNSUPPORTED, "model.layers.0.self_attn.q_proj.bias", "does not have"},
     {"a third layer", 0, extra_layer, SLM2_E_UNSUPPORTED, "model.layers.2.input_layernorm.weight", "does not have"},
     {"inv_freq", 0, extra_inv_freq, SLM2_OK, "", ""},
-    {"inv_freq of no layer", 0, bad_inv_freq, SLM2_E_UNSUPPORTED, "model.layers.x.self_attn.rotary_emb.inv_freq", "does not have"},
-    {"a wrong shape", 0, wrong_shape, SLM2_E_DIMENSION_MISMATCH, "model.layers.0.self_attn.q_proj.weight", "(32, 64, ...); config.json demands [64, 32]"},
+    {"inv_freq of no layer", 0, bad_inv_freq, SLM2_E_UNSUPPORTED, "model.layers.x.self_attn.rotary_emb.inv_freq",
+     "does not have"},
+    {"a wrong shape", 0, wrong_shape, SLM2_E_DIMENSION_MISMATCH, "model.layers.0.self_attn.q_proj.weight",
+     "(32, 64, ...); config.json demands [64, 32]"},
     {"a wrong rank", 0, wrong_rank, SLM2_E_DIMENSION_MISMATCH, "model.norm.weight", "2 dimensions"},
     {"a short norm", 0, wrong_norm, SLM2_E_DIMENSION_MISMATCH, "model.norm.weight", "demands [32]"},
     {"63 columns", 0, columns_33, SLM2_E_DIMENSION_MISMATCH, "model.layers.0.mlp.down_proj.weight", "[32, 64]"},
@@ -236,7 +249,8 @@ static void test_tensor_rules(void) {
     tensor_rows[i].change(list);
     checkpoint_write_tensors(c, list, 1, 0);
     slm2_status status = checkpoint_convert(c, &panels, &r, &error);
-    if (!CHECK_CASE(status == tensor_rows[i].status && strcmp(error.name, tensor_rows[i].name) == 0 && strstr(error.message, tensor_rows[i].message) != NULL,
+    if (!CHECK_CASE(status == tensor_rows[i].status && strcmp(error.name, tensor_rows[i].name) == 0 &&
+                        strstr(error.message, tensor_rows[i].message) != NULL,
                     tensor_rows[i].what))
       printf("  %s: %s: %s\n", slm2_status_name(status), error.name, error.message);
     /* What names, shapes and dtypes show is refused before the first byte. */
@@ -276,8 +290,10 @@ static void test_texts(void) {
       {SLM2_SOURCE_TOKENIZER, NULL, NULL, SLM2_E_FORMAT, "tokenizer.json"},
       {SLM2_SOURCE_GENERATION, NULL, NULL, SLM2_OK, ""},
       {SLM2_SOURCE_TOKENIZER_CONFIG, NULL, NULL, SLM2_OK, ""},
-      {SLM2_SOURCE_CONFIG, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", SLM2_E_FORMAT, "model.layers.2.input_layernorm.weight"},
-      {SLM2_SOURCE_CONFIG, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", SLM2_E_UNSUPPORTED, "model.layers.1.input_layernorm.weight"},
+      {SLM2_SOURCE_CONFIG, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", SLM2_E_FORMAT,
+       "model.layers.2.input_layernorm.weight"},
+      {SLM2_SOURCE_CONFIG, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", SLM2_E_UNSUPPORTED,
+       "model.layers.1.input_layernorm.weight"},
       {SLM2_SOURCE_CONFIG, "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false", SLM2_E_FORMAT, "lm_head.weight"},
       {SLM2_SOURCE_CONFIG, "\"vocab_size\": 320", "\"vocab_size\": 321", SLM2_E_DIMENSION_MISMATCH, NULL},
       {SLM2_SOURCE_CONFIG, "\"vocab_size\": 320", "\"vocab_size\": 352", SLM2_E_DIMENSION_MISMATCH, "model.embed_tokens.weight"},
@@ -291,7 +307,8 @@ static void test_texts(void) {
     char *text = changes[i].from == NULL ? NULL : replaced(c->source.text[changes[i].file], changes[i].from, changes[i].to);
     checkpoint_set_text(c, changes[i].file, text);
     slm2_status status = checkpoint_convert(c, &panels, &r, &error);
-    if (!CHECK_CASE(status == changes[i].status && (changes[i].name == NULL || strcmp(error.name, changes[i].name) == 0), changes[i].to))
+    if (!CHECK_CASE(status == changes[i].status && (changes[i].name == NULL || strcmp(error.name, changes[i].name) == 0),
+                    changes[i].to))
       printf("  %s: %s: %s\n", slm2_status_name(status), error.name, error.message);
     free(text);
     checkpoint_free(c);
@@ -312,7 +329,8 @@ static void test_small_vocabulary(void) {
   checkpoint_set_text(c, SLM2_SOURCE_CONFIG, text);
   free(text);
   checkpoint_set_text(c, SLM2_SOURCE_GENERATION, "{\"eos_token_id\": 1, \"bos_token_id\": 1}");
-  CHECK(checkpoint_convert(c, &panels, &r, &error) == SLM2_E_DIMENSION_MISMATCH && strstr(error.message, "316 tokens, vocab_size is 288") != NULL);
+  CHECK(checkpoint_convert(c, &panels, &r, &error) == SLM2_E_DIMENSION_MISMATCH &&
+        strstr(error.message, "316 tokens, vocab_size is 288") != NULL);
   tensors_free(list);
   checkpoint_free(c);
 }
@@ -440,7 +458,8 @@ static void test_mutations(unsigned runs) {
     for (int k = 0; k < 2; k++) {
       at[k] = (size_t)(test_random(&state) % n);
       old[k] = bytes[at[k]];
-      bytes[at[k]] = test_random(&state) % 4 == 0 ? (uint8_t)test_random(&state) : (uint8_t)alphabet[test_random(&state) % (sizeof alphabet - 1)];
+      bytes[at[k]] = test_random(&state) % 4 == 0 ? (uint8_t)test_random(&state)
+                                                  : (uint8_t)alphabet[test_random(&state) % (sizeof alphabet - 1)];
     }
     slm2_status status = checkpoint_convert(c, &panels, &r, &error);
     if (status == SLM2_OK) {

@@ -91,7 +91,9 @@ static void test_forms(void) {
       {"escapes in a token", "\"Gr\u00c3\u00b6\u00c3\u0141e\": 272", "\"\\u0047r\\u00c3\u00b6\u00c3\\u0141\\u0065\": 272"},
       {"escapes in an added token", "\"<|im_end|>\"", "\"\\u003c|im_end|\\u003e\""},
       {"an added token in the vocabulary too", "\"!\": 0,", "\"<|im_end|>\": 292, \"!\": 0,"},
-      {"post_processor null", "\"post_processor\": {\n    \"type\": \"ByteLevel\",\n    \"add_prefix_space\": false,\n    \"trim_offsets\": false,\n    \"use_regex\": false\n  }",
+      {"post_processor null",
+       "\"post_processor\": {\n    \"type\": \"ByteLevel\",\n    \"add_prefix_space\": false,\n    \"trim_offsets\": false,\n    "
+       "\"use_regex\": false\n  }",
        "\"post_processor\": null"},
       {"padding", "\"padding\": null", "\"padding\": {\"strategy\": \"BatchLongest\"}"},
       {"empty prefix", "\"continuing_subword_prefix\": null", "\"continuing_subword_prefix\": \"\""},
@@ -102,7 +104,8 @@ static void test_forms(void) {
   for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
     char *text = replaced(json, same[i].from, same[i].to);
     c = convert(text, strlen(text));
-    if (!CHECK_CASE(c.status == SLM2_OK && has_hash(&c, tiny_section), same[i].what)) printf("  %s: %s\n", c.error.name, c.error.message);
+    if (!CHECK_CASE(c.status == SLM2_OK && has_hash(&c, tiny_section), same[i].what))
+      printf("  %s: %s\n", c.error.name, c.error.message);
     free(c.section);
     free(text);
   }
@@ -122,7 +125,8 @@ static void test_forms(void) {
   for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
     char *text = replaced(texts, broken[i].from, broken[i].to);
     c = convert(text, strlen(text));
-    if (!CHECK_CASE(c.status == SLM2_E_FORMAT && strstr(c.error.message, broken[i].message) != NULL, broken[i].to)) printf("  %s\n", c.error.message);
+    if (!CHECK_CASE(c.status == SLM2_E_FORMAT && strstr(c.error.message, broken[i].message) != NULL, broken[i].to))
+      printf("  %s\n", c.error.message);
     free(c.section);
     free(text);
   }
@@ -152,9 +156,10 @@ static const struct {
     {PRE_BYTES, "\"add_prefix_space\": false, \"use_regex\": true", SLM2_E_UNSUPPORTED, "use_regex", "false"},
     {PRE_BYTES, "\"add_prefix_space\": false", SLM2_E_UNSUPPORTED, "use_regex", "missing"},
     {PRE_BYTES "\n      }", PRE_BYTES "\n      }, {\"type\": \"Digits\"}", SLM2_E_UNSUPPORTED, "pretokenizers", "more than"},
-    {"\"post_processor\": {\n    \"type\": \"ByteLevel\"", "\"post_processor\": {\n    \"type\": \"TemplateProcessing\"", SLM2_E_UNSUPPORTED, "type",
-     "post_processor.type is TemplateProcessing"},
-    {"\"decoder\": {\n    \"type\": \"ByteLevel\"", "\"decoder\": {\n    \"type\": \"WordPiece\"", SLM2_E_UNSUPPORTED, "type", "decoder.type is WordPiece"},
+    {"\"post_processor\": {\n    \"type\": \"ByteLevel\"", "\"post_processor\": {\n    \"type\": \"TemplateProcessing\"",
+     SLM2_E_UNSUPPORTED, "type", "post_processor.type is TemplateProcessing"},
+    {"\"decoder\": {\n    \"type\": \"ByteLevel\"", "\"decoder\": {\n    \"type\": \"WordPiece\"", SLM2_E_UNSUPPORTED, "type",
+     "decoder.type is WordPiece"},
     {"\"type\": \"BPE\"", "\"type\": \"Unigram\"", SLM2_E_UNSUPPORTED, "type", "model.type is Unigram"},
     {"\"dropout\": null", "\"dropout\": 0.1", SLM2_E_UNSUPPORTED, "dropout", "not supported"},
     {"\"unk_token\": null", "\"unk_token\": \"!\"", SLM2_E_UNSUPPORTED, "unk_token", "not supported"},
@@ -176,7 +181,8 @@ static const struct {
     {"\"content\": \"<|endoftext|>\"", "\"content\": null", SLM2_E_JSON, "content", "no text"},
     {"\"content\": \"<|endoftext|>\"", "\"content\": \"\"", SLM2_E_FORMAT, "", "290 has 0 bytes"},
     {"\"content\": \"<|endoftext|>\"", "\"content\": \"\xef\xbf\xbd\"", SLM2_E_FORMAT, "", "U+FFFD"},
-    {"\"content\": \"<|endoftext|>\"", "\"content\": \"<|im_end|>\"", SLM2_E_FORMAT, "<|im_end|>", "tokens 290 and 292 are the same bytes"},
+    {"\"content\": \"<|endoftext|>\"", "\"content\": \"<|im_end|>\"", SLM2_E_FORMAT, "<|im_end|>",
+     "tokens 290 and 292 are the same bytes"},
     {"\"content\": \"<|endoftext|>\"", "\"content\": \"the\"", SLM2_OK, "", ""}, /* the bytes of no token: "Gthe" has a space */
     {"\"content\": \"<|endoftext|>\"", "\"content\": \"hat\"", SLM2_E_FORMAT, "hat", "tokens 260 and 290 are the same bytes"},
     {"\"id\": 290", "\"id\": 291", SLM2_E_FORMAT, "<|endoftext|>", "two tokens have the id 291"},
@@ -188,7 +194,8 @@ static const struct {
     {"\"!\": 0,", "\"!\": \"0\",", SLM2_E_JSON, "", ""},
     {"\"!\": 0,", "\"!\": 0, \"!\": 0,", SLM2_E_FORMAT, "!", "two tokens have the id 0"},
     {"\"!\": 0,", "\"!\": 0, \"!\": 316,", SLM2_E_FORMAT, "!", "tokens 0 and 316 are the same bytes"},
-    {"\"!\": 0,", "\"<|im_end|>\": 292, \"<|im_end|>\": 292, \"!\": 0,", SLM2_E_FORMAT, "<|im_end|>", "two tokens have the id 292"},
+    {"\"!\": 0,", "\"<|im_end|>\": 292, \"<|im_end|>\": 292, \"!\": 0,", SLM2_E_FORMAT, "<|im_end|>",
+     "two tokens have the id 292"},
     {"\"!\": 0,", "\"<|im_end|>\": 316, \"!\": 0,", SLM2_E_FORMAT, "", "are the same bytes"},
     {"\"!\": 0,", "\"!\": 0, \"new token\": 316,", SLM2_E_FORMAT, "new token", "no text of byte symbols"},
     {"\"!\": 0,", "\"!\": 0, \"\": 316,", SLM2_E_FORMAT, "", "token 316 has 0 bytes"},

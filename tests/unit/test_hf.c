@@ -33,8 +33,8 @@ static const struct {
 
 static int same_config(const slm2_config *a, const slm2_config *b) {
   return a->hidden == b->hidden && a->intermediate == b->intermediate && a->layers == b->layers && a->heads == b->heads &&
-         a->kv_heads == b->kv_heads && a->head_dim == b->head_dim && a->vocab == b->vocab && a->max_positions == b->max_positions &&
-         a->rope_theta == b->rope_theta && a->rms_eps == b->rms_eps && a->tied == b->tied;
+         a->kv_heads == b->kv_heads && a->head_dim == b->head_dim && a->vocab == b->vocab &&
+         a->max_positions == b->max_positions && a->rope_theta == b->rope_theta && a->rms_eps == b->rms_eps && a->tied == b->tied;
 }
 
 static void test_real(void) {
@@ -104,15 +104,19 @@ static const config_case config_cases[] = {
     {"\"rope_theta\": 1000000", "\"rope_theta\": 1e300", SLM2_E_UNSUPPORTED, "rope_theta", "whole number"},
     {"\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 1000000}", SLM2_OK, "", ""},
     {"\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_theta\": 1000000.0}, \"rope_theta\": 1000000", SLM2_OK, "", ""},
-    {"\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_theta\": 10000}, \"rope_theta\": 1000000", SLM2_E_UNSUPPORTED, "rope_theta", "10000 and 1000000"},
-    {"\"rope_theta\": 1000000", "\"rope_parameters\": {\"factor\": 4.0, \"rope_type\": \"yarn\", \"rope_theta\": 1000000}", SLM2_E_UNSUPPORTED,
-     "rope_parameters", "yarn; only default"},
-    {"\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 1000000, \"partial_rotary_factor\": 0.5}",
+    {"\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_theta\": 10000}, \"rope_theta\": 1000000", SLM2_E_UNSUPPORTED,
+     "rope_theta", "10000 and 1000000"},
+    {"\"rope_theta\": 1000000", "\"rope_parameters\": {\"factor\": 4.0, \"rope_type\": \"yarn\", \"rope_theta\": 1000000}",
+     SLM2_E_UNSUPPORTED, "rope_parameters", "yarn; only default"},
+    {"\"rope_theta\": 1000000",
+     "\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 1000000, \"partial_rotary_factor\": 0.5}",
      SLM2_E_UNSUPPORTED, "partial_rotary_factor", "rope_parameters"},
     {"\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_type\": \"default\"}", SLM2_E_JSON, "rope_theta", "missing"},
-    {"\"rope_scaling\": null", "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, \"original_max_position_embeddings\": 32768}",
+    {"\"rope_scaling\": null",
+     "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, \"original_max_position_embeddings\": 32768}",
      SLM2_E_UNSUPPORTED, "rope_scaling", "yarn"},
-    {"\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}", SLM2_E_UNSUPPORTED, "rope_scaling", "linear"},
+    {"\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2}", SLM2_E_UNSUPPORTED, "rope_scaling",
+     "linear"},
     {"\"rope_scaling\": null", "\"rope_scaling\": {\"factor\": 2}", SLM2_E_UNSUPPORTED, "factor", "rope_scaling"},
     {"\"rope_scaling\": null", "\"rope_scaling\": 4", SLM2_E_UNSUPPORTED, "rope_scaling", "neither"},
     {"\"rope_scaling\": null,", "", SLM2_OK, "", ""},
@@ -122,8 +126,10 @@ static const config_case config_cases[] = {
     {"\"use_sliding_window\": false", "\"use_sliding_window\": true", SLM2_E_UNSUPPORTED, "use_sliding_window", "only false"},
     {"\"sliding_window\": null", "\"sliding_window\": 4096", SLM2_OK, "", ""}, /* not used */
     {"\"use_cache\": true", "\"use_cache\": true, \"layer_types\": [\"full_attention\", \"full_attention\"]", SLM2_OK, "", ""},
-    {"\"use_cache\": true", "\"layer_types\": [\"full_attention\", \"sliding_attention\"]", SLM2_E_UNSUPPORTED, "layer_types", "sliding_attention"},
-    {"\"use_cache\": true", "\"quantization_config\": {\"quant_method\": \"gptq\"}", SLM2_E_UNSUPPORTED, "quantization_config", "not supported"},
+    {"\"use_cache\": true", "\"layer_types\": [\"full_attention\", \"sliding_attention\"]", SLM2_E_UNSUPPORTED, "layer_types",
+     "sliding_attention"},
+    {"\"use_cache\": true", "\"quantization_config\": {\"quant_method\": \"gptq\"}", SLM2_E_UNSUPPORTED, "quantization_config",
+     "not supported"},
     {"\"use_cache\": true", "\"quantization_config\": null", SLM2_OK, "", ""},
     {"\"use_cache\": true", "\"num_experts\": 128", SLM2_E_UNSUPPORTED, "num_experts", "not supported"},
     {"\"use_cache\": true", "\"moe_intermediate_size\": 768", SLM2_E_UNSUPPORTED, "moe_intermediate_size", "not supported"},
@@ -133,7 +139,8 @@ static const config_case config_cases[] = {
     {"\"tie_word_embeddings\": true", "\"tie_word_embeddings\": 1", SLM2_E_JSON, "", "tie_word_embeddings"},
     {"\"torch_dtype\"", "\"dtype\"", SLM2_OK, "", ""},
     {"\"eos_token_id\": 151645", "\"eos_token_id\": [1, 2, 1]", SLM2_OK, "", ""},
-    {"\"eos_token_id\": 151645", "\"eos_token_id\": [1, 2, 3, 4, 5, 6, 7, 8, 9]", SLM2_E_UNSUPPORTED, "eos_token_id", "more than 8"},
+    {"\"eos_token_id\": 151645", "\"eos_token_id\": [1, 2, 3, 4, 5, 6, 7, 8, 9]", SLM2_E_UNSUPPORTED, "eos_token_id",
+     "more than 8"},
     {"\"eos_token_id\": 151645", "\"eos_token_id\": \"x\"", SLM2_E_JSON, "", "eos_token_id"},
     {"\"vocab_size\": 151936\n}", "\"vocab_size\": 151936\n} x", SLM2_E_JSON, "", ""},
     {"{\n  \"arch", "[] {\n  \"arch", SLM2_E_JSON, "", ""},
@@ -154,9 +161,11 @@ static void test_config(void) {
       want.tied = strcmp(k->name, "untied") != 0;
       good = good && same_config(&config, &want);
     } else {
-      good = good && config.layers == 77 && error.code == status && (k->name == NULL || k->name[0] == 0 || strcmp(error.name, k->name) == 0);
+      good = good && config.layers == 77 && error.code == status &&
+             (k->name == NULL || k->name[0] == 0 || strcmp(error.name, k->name) == 0);
     }
-    if (!CHECK_CASE(good, k->to[0] == 0 ? k->from : k->to)) printf("  %s: %s: %s\n", slm2_status_name(status), error.name, error.message);
+    if (!CHECK_CASE(good, k->to[0] == 0 ? k->from : k->to))
+      printf("  %s: %s: %s\n", slm2_status_name(status), error.name, error.message);
     free(text);
   }
   free(json);
@@ -172,11 +181,18 @@ static const struct {
 } generations[] = {
     {NULL, SLM2_OK, "", {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {5}}},
     {"{}", SLM2_OK, "", {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {5}}},
-    {"{\"do_sample\": null, \"temperature\": null, \"top_k\": null, \"eos_token_id\": null, \"pad_token_id\": null}", SLM2_OK, "",
+    {"{\"do_sample\": null, \"temperature\": null, \"top_k\": null, \"eos_token_id\": null, \"pad_token_id\": null}",
+     SLM2_OK,
+     "",
      {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {5}}},
-    {"{\"do_sample\": true, \"temperature\": 0.7, \"top_k\": 0, \"top_p\": 0.8, \"repetition_penalty\": 1.05}", SLM2_OK, "",
+    {"{\"do_sample\": true, \"temperature\": 0.7, \"top_k\": 0, \"top_p\": 0.8, \"repetition_penalty\": 1.05}",
+     SLM2_OK,
+     "",
      {true, 0.7f, 0, 0.8f, 1.05f, 3, 4, 1, {5}}},
-    {"{\"eos_token_id\": [7, 6, 7], \"bos_token_id\": 1, \"pad_token_id\": 0}", SLM2_OK, "", {false, 1.0f, 50, 1.0f, 1.0f, 1, 0, 2, {7, 6}}},
+    {"{\"eos_token_id\": [7, 6, 7], \"bos_token_id\": 1, \"pad_token_id\": 0}",
+     SLM2_OK,
+     "",
+     {false, 1.0f, 50, 1.0f, 1.0f, 1, 0, 2, {7, 6}}},
     {"{\"eos_token_id\": 99}", SLM2_OK, "", {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {99}}},
     {"{\"eos_token_id\": 100}", SLM2_E_TOKEN, "eos_token_id", {false}},
     {"{\"bos_token_id\": 4294967295}", SLM2_OK, "", {false, 1.0f, 50, 1.0f, 1.0f, UINT32_MAX, 4, 1, {5}}},
@@ -190,14 +206,20 @@ static const struct {
     {"{\"repetition_penalty\": 0}", SLM2_E_UNSUPPORTED, "repetition_penalty", {false}},
     {"{\"repetition_penalty\": 1e-60}", SLM2_E_UNSUPPORTED, "repetition_penalty", {false}},
     {"{\"do_sample\": 1}", SLM2_E_JSON, NULL, {false}},
-    {"{\"min_p\": 0, \"typical_p\": 1.0, \"num_beams\": 1, \"no_repeat_ngram_size\": 0}", SLM2_OK, "", {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {5}}},
+    {"{\"min_p\": 0, \"typical_p\": 1.0, \"num_beams\": 1, \"no_repeat_ngram_size\": 0}",
+     SLM2_OK,
+     "",
+     {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {5}}},
     {"{\"min_p\": 0.05}", SLM2_E_UNSUPPORTED, "min_p", {false}},
     {"{\"typical_p\": 0.9}", SLM2_E_UNSUPPORTED, "typical_p", {false}},
     {"{\"num_beams\": 4}", SLM2_E_UNSUPPORTED, "num_beams", {false}},
     {"{\"no_repeat_ngram_size\": 3}", SLM2_E_UNSUPPORTED, "no_repeat_ngram_size", {false}},
     {"{\"suppress_tokens\": [1]}", SLM2_E_UNSUPPORTED, "suppress_tokens", {false}},
     {"{\"bad_words_ids\": null}", SLM2_OK, "", {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {5}}},
-    {"{\"max_new_tokens\": 2048, \"transformers_version\": \"4.51.0\"}", SLM2_OK, "", {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {5}}},
+    {"{\"max_new_tokens\": 2048, \"transformers_version\": \"4.51.0\"}",
+     SLM2_OK,
+     "",
+     {false, 1.0f, 50, 1.0f, 1.0f, 3, 4, 1, {5}}},
     {"{\"top_k\": 1, \"top_k\": 1}", SLM2_E_JSON, "top_k", {false}},
     {"[]", SLM2_E_JSON, NULL, {false}},
     {"{} {}", SLM2_E_JSON, NULL, {false}},
@@ -214,13 +236,14 @@ static void test_generation(void) {
     slm2_status status = slm2_hf_generation(json, json == NULL ? 0 : strlen(json), &ids, 100, &g, &error);
     bool good = status == generations[i].status;
     if (status == SLM2_OK) {
-      good = good && g.do_sample == w->do_sample && g.temperature == w->temperature && g.top_k == w->top_k && g.top_p == w->top_p &&
-             g.repeat_penalty == w->repeat_penalty && g.bos == w->bos && g.pad == w->pad && g.n_eos == w->n_eos &&
-             memcmp(g.eos, w->eos, w->n_eos * sizeof g.eos[0]) == 0;
+      good = good && g.do_sample == w->do_sample && g.temperature == w->temperature && g.top_k == w->top_k &&
+             g.top_p == w->top_p && g.repeat_penalty == w->repeat_penalty && g.bos == w->bos && g.pad == w->pad &&
+             g.n_eos == w->n_eos && memcmp(g.eos, w->eos, w->n_eos * sizeof g.eos[0]) == 0;
     } else {
       good = good && g.top_k == 77 && (generations[i].name == NULL || strcmp(error.name, generations[i].name) == 0);
     }
-    if (!CHECK_CASE(good, json == NULL ? "absent" : json)) printf("  %s: %s: %s\n", slm2_status_name(status), error.name, error.message);
+    if (!CHECK_CASE(good, json == NULL ? "absent" : json))
+      printf("  %s: %s: %s\n", slm2_status_name(status), error.name, error.message);
   }
 }
 
@@ -235,8 +258,10 @@ static void test_templates(void) {
   bool found;
   CHECK(slm2_hf_chat_template(jinja, n_jinja, NULL, 0, NULL, &found, sha, &error) == SLM2_OK && found);
   CHECK(slm2_known_chat_format(sha) == SLM2_CHAT_QWEN3);
-  CHECK(slm2_hf_chat_template(NULL, 0, config, n_config, scratch, &found, other, &error) == SLM2_OK && found && memcmp(sha, other, 32) == 0);
-  CHECK(slm2_hf_chat_template("x", 1, config, n_config, scratch, &found, other, &error) == SLM2_OK && found && memcmp(sha, other, 32) != 0);
+  CHECK(slm2_hf_chat_template(NULL, 0, config, n_config, scratch, &found, other, &error) == SLM2_OK && found &&
+        memcmp(sha, other, 32) == 0);
+  CHECK(slm2_hf_chat_template("x", 1, config, n_config, scratch, &found, other, &error) == SLM2_OK && found &&
+        memcmp(sha, other, 32) != 0);
   CHECK(slm2_known_chat_format(other) == SLM2_CHAT_NONE);
   CHECK(slm2_hf_chat_template(NULL, 0, NULL, 0, NULL, &found, other, &error) == SLM2_OK && !found);
   free(scratch);
@@ -250,7 +275,8 @@ static void test_templates(void) {
       {"{\"chat_template\": \"a\\n\\u00e4\"}", SLM2_OK, "a\n\xc3\xa4"},
       {"{\"chat_template\": null}", SLM2_OK, NULL},
       {"{\"other\": {\"chat_template\": \"a\"}}", SLM2_OK, NULL},
-      {"{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"t\"}, {\"template\": \"d\", \"name\": \"default\"}]}", SLM2_OK, "d"},
+      {"{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"t\"}, {\"template\": \"d\", \"name\": \"default\"}]}",
+       SLM2_OK, "d"},
       {"{\"chat_template\": [{\"name\": \"tool_use\", \"template\": \"t\"}]}", SLM2_OK, NULL},
       {"{\"chat_template\": [{\"name\": \"default\"}]}", SLM2_E_JSON, NULL},
       {"{\"chat_template\": [\"a\"]}", SLM2_E_JSON, NULL},
@@ -280,8 +306,8 @@ static void test_templates(void) {
 static int is_hex(const char *s, size_t n) { return strlen(s) == n && strspn(s, "0123456789abcdef") == n; }
 
 static void test_known(void) {
-  static const char *const files[] = {"tests/data/qwen3/config-0.6B.json", "tests/data/qwen3/config-1.7B.json", "tests/data/qwen3/config-4B.json",
-                                      "tests/data/qwen3/config-8B.json"};
+  static const char *const files[] = {"tests/data/qwen3/config-0.6B.json", "tests/data/qwen3/config-1.7B.json",
+                                      "tests/data/qwen3/config-4B.json", "tests/data/qwen3/config-8B.json"};
   /* Parameters of the checkpoints as published: all but the 4B's store lm_head.weight. */
   static const uint64_t values[] = {751632384, 2031739904, 4022468096, 8190735360};
   CHECK(slm2_n_known_revisions == 4);
@@ -302,7 +328,8 @@ static void test_known(void) {
     slm2_sha256_of(text, n, sha);
     CHECK(slm2_known_hash_is(r->tokenizer_config, sha));
     free(text);
-    CHECK(is_hex(r->revision, 40) && is_hex(r->config, 64) && is_hex(r->generation, 64) && is_hex(r->tokenizer, 64) && is_hex(r->tokenizer_config, 64));
+    CHECK(is_hex(r->revision, 40) && is_hex(r->config, 64) && is_hex(r->generation, 64) && is_hex(r->tokenizer, 64) &&
+          is_hex(r->tokenizer_config, 64));
     CHECK(r->n_shards >= 1 && r->n_shards <= SLM2_KNOWN_MAX_SHARDS && strcmp(r->license, "apache-2.0") == 0);
     for (uint32_t i = 0; i < r->n_shards; i++) {
       CHECK_CASE(is_hex(r->shards[i].sha256, 64), r->source);

@@ -90,8 +90,10 @@ static void test_parser_files(void) {
     char *file = test_read_file(path, &n);
     slm2_status status = open_file(&o, parser_files[i].id, (const uint8_t *)file, n);
     CHECK_CASE(status == parser_files[i].status, parser_files[i].id);
-    if (!CHECK_CASE(strstr(o.error.message, parser_files[i].message) != NULL, parser_files[i].id)) printf("  %s\n", o.error.message);
-    CHECK_CASE(status == SLM2_OK || (o.error.code == status && strstr(o.error.name, "") != NULL && o.error.operation[0] != 0), parser_files[i].id);
+    if (!CHECK_CASE(strstr(o.error.message, parser_files[i].message) != NULL, parser_files[i].id))
+      printf("  %s\n", o.error.message);
+    CHECK_CASE(status == SLM2_OK || (o.error.code == status && strstr(o.error.name, "") != NULL && o.error.operation[0] != 0),
+               parser_files[i].id);
     close_file(&o);
     free(file);
   }
@@ -108,7 +110,7 @@ static const struct {
   const char *name, *message;
 } headers[] = {
     {"{\"a\":" ENTRY("U8", "2", 0, 2) "}", 2, SLM2_OK, "", ""},
-    {"{\"a\":" ENTRY("U8", "", 0, 1) "}", 1, SLM2_OK, "", ""},                                  /* rank 0 */
+    {"{\"a\":" ENTRY("U8", "", 0, 1) "}", 1, SLM2_OK, "", ""},                                   /* rank 0 */
     {"{\"b\":" ENTRY("U8", "2", 2, 4) ",\"a\":" ENTRY("U8", "2", 0, 2) "}", 4, SLM2_OK, "", ""}, /* any order */
     {"{\"e\":" ENTRY("U8", "0", 2, 2) ",\"b\":" ENTRY("U8", "2", 2, 4) ",\"a\":" ENTRY("U8", "2", 0, 2) "}", 4, SLM2_OK, "", ""},
     {"{\"__metadata__\":{\"x\":\"y\"},\"a\":" ENTRY("U8", "2", 0, 2) "}", 2, SLM2_OK, "", ""},
@@ -117,7 +119,8 @@ static const struct {
     {"{\"a\":" ENTRY("F6_E2M3", "4", 0, 3) "}", 3, SLM2_OK, "", ""},
     {"{\"a\":" ENTRY("C64", "1", 0, 8) "}", 8, SLM2_OK, "", ""},
     {"{\"a\":" ENTRY("f32", "1", 0, 4) "}", 4, SLM2_E_FORMAT, "a", "unknown dtype"},
-    {"{\"\\u0061\":" ENTRY("U8", "2", 0, 2) ",\"a\":" ENTRY("U8", "2", 2, 4) "}", 4, SLM2_E_FORMAT, "a", "twice"}, /* decoded names count */
+    {"{\"\\u0061\":" ENTRY("U8", "2", 0, 2) ",\"a\":" ENTRY("U8", "2", 2, 4) "}", 4, SLM2_E_FORMAT, "a",
+     "twice"}, /* decoded names count */
     {"{\"a\":" ENTRY("U8", "2", 0, 2) ",\"a\":" ENTRY("U8", "2", 0, 2) "}", 2, SLM2_E_FORMAT, "a", "twice"},
     {"{\"a\":" ENTRY("U8", "2", 1, 3) "}", 3, SLM2_E_FORMAT, "a", "a hole"},
     {"{\"a\":" ENTRY("U8", "18446744073709551615,0", 0, 0) "}", 0, SLM2_OK, "", ""},
@@ -159,7 +162,8 @@ static void test_headers(void) {
 }
 
 static void test_values(void) {
-  static const char header[] = "{\"w\\u002eb\":" ENTRY("BF16", "2,3", 4, 16) ",\"w.a\":" ENTRY("F32", "1", 0, 4) ",\"w\":" ENTRY("I64", "0", 16, 16) "}";
+  static const char header[] =
+      "{\"w\\u002eb\":" ENTRY("BF16", "2,3", 4, 16) ",\"w.a\":" ENTRY("F32", "1", 0, 4) ",\"w\":" ENTRY("I64", "0", 16, 16) "}";
   size_t n;
   opened o;
   slm2_st_tensor t;
@@ -174,11 +178,29 @@ static void test_values(void) {
   CHECK(t.rank == 2 && t.dims[0] == 2 && t.dims[1] == 3 && t.dtype == SLM2_ST_BF16);
   CHECK(slm2_st_find(&o.st, "w.b", 3) == 2 && slm2_st_find(&o.st, "w", 1) == 0 && slm2_st_find(&o.st, "w.", 2) == UINT32_MAX);
   CHECK(slm2_st_find(&o.st, "", 0) == UINT32_MAX && slm2_st_find(&o.st, "x", 1) == UINT32_MAX);
-  CHECK(strcmp(slm2_st_dtype_name(SLM2_ST_F8_E4M3), "F8_E4M3") == 0 && strcmp(slm2_st_dtype_name((slm2_st_dtype)99), "unknown") == 0);
+  CHECK(strcmp(slm2_st_dtype_name(SLM2_ST_F8_E4M3), "F8_E4M3") == 0 &&
+        strcmp(slm2_st_dtype_name((slm2_st_dtype)99), "unknown") == 0);
+  /* offsets of errors count from the start of the file */
+  static const struct {
+    const char *id;
+    uint64_t offset;
+  } at[] = {{"P13", 63}, {"P16", 66}, {"P18", 70}, {"P25", 22}, {"P29", 11}};
+  for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+    char path[64];
+    size_t n_bad;
+    opened bad;
+    snprintf(path, sizeof path, "tests/data/files/parser/%s.safetensors", at[i].id);
+    char *bytes = test_read_file(path, &n_bad);
+    CHECK(open_file(&bad, "F", (const uint8_t *)bytes, n_bad) != SLM2_OK);
+    if (!CHECK_CASE(bad.error.offset == at[i].offset, at[i].id)) printf("  %llu\n", (unsigned long long)bad.error.offset);
+    close_file(&bad);
+    free(bytes);
+  }
   /* too little memory */
   slm2_error error;
   slm2_safetensors st;
-  CHECK(slm2_st_open("F", o.header, sizeof header - 1, n, o.entries, slm2_st_bytes(sizeof header - 1) - 1, &st, &error) == SLM2_E_MEMORY);
+  CHECK(slm2_st_open("F", o.header, sizeof header - 1, n, o.entries, slm2_st_bytes(sizeof header - 1) - 1, &st, &error) ==
+        SLM2_E_MEMORY);
   close_file(&o);
   free(file);
 }
@@ -188,7 +210,8 @@ static char *many_tensors(uint32_t count, size_t *n) {
   char *text = malloc((size_t)count * 80 + 16);
   size_t at = (size_t)sprintf(text, "{");
   for (uint32_t i = 0; i < count; i++) {
-    at += (size_t)sprintf(text + at, "%s\"t%08u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}", i == 0 ? "" : ",", count - i, i, i + 1);
+    at += (size_t)sprintf(text + at, "%s\"t%08u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%u,%u]}", i == 0 ? "" : ",",
+                          count - i, i, i + 1);
   }
   at += (size_t)sprintf(text + at, "}");
   *n = at;
@@ -206,7 +229,8 @@ static void test_many(void) {
     char *header = many_tensors(rows[i].count, &n_header);
     uint8_t *file = make_file(header, n_header, rows[i].count, &n);
     CHECK(open_file(&o, "F", file, n) == rows[i].status);
-    if (rows[i].status == SLM2_OK) CHECK(slm2_st_find(&o.st, "t00000001", 9) == 0 && slm2_st_find(&o.st, "t00032000", 9) == 31999);
+    if (rows[i].status == SLM2_OK)
+      CHECK(slm2_st_find(&o.st, "t00000001", 9) == 0 && slm2_st_find(&o.st, "t00032000", 9) == 31999);
     close_file(&o);
     free(file);
     free(header);
@@ -216,7 +240,8 @@ static void test_many(void) {
 
 /* Random changes of a good header: refused, or a file whose tensors lie inside it. No step outside the lent memory. */
 static void test_mutations(void) {
-  static const char header[] = "{\"__metadata__\":{\"format\":\"pt\"},\"model.a\":" ENTRY("BF16", "2,3", 4, 16) ",\"w.\\u00e4\":" ENTRY("F32", "1", 0, 4) "}  ";
+  static const char header[] = "{\"__metadata__\":{\"format\":\"pt\"},\"model.a\":" ENTRY(
+      "BF16", "2,3", 4, 16) ",\"w.\\u00e4\":" ENTRY("F32", "1", 0, 4) "}  ";
   static const char alphabet[] = "{}[]\",:0123456789\\u-e. ab\xff\x01";
   uint64_t state = 20;
   unsigned accepted = 0;
@@ -227,7 +252,8 @@ static void test_mutations(void) {
     memcpy(file, good, n);
     for (uint64_t k = 1 + test_random(&state) % 3; k > 0; k--) {
       size_t at = (size_t)(test_random(&state) % n);
-      file[at] = test_random(&state) % 2 == 0 ? (uint8_t)test_random(&state) : (uint8_t)alphabet[test_random(&state) % (sizeof alphabet - 1)];
+      file[at] = test_random(&state) % 2 == 0 ? (uint8_t)test_random(&state)
+                                              : (uint8_t)alphabet[test_random(&state) % (sizeof alphabet - 1)];
     }
     size_t cut = run % 4 == 0 ? (size_t)(test_random(&state) % (n + 1)) : n;
     opened o;
@@ -262,7 +288,8 @@ static void test_mutations(void) {
 
 /* --- indexes ------------------------------------------------------------------------------------------------ */
 
-static slm2_status shards_of(const char *json, size_t n, char (*names)[SLM2_SHARD_NAME_MAX], uint32_t capacity, uint32_t *count, slm2_error *error) {
+static slm2_status shards_of(const char *json, size_t n, char (*names)[SLM2_SHARD_NAME_MAX], uint32_t capacity, uint32_t *count,
+                             slm2_error *error) {
   void *mem = malloc(slm2_index_bytes(n));
   char *text = malloc(n);
   memcpy(text, json, n);
@@ -366,7 +393,8 @@ static void test_long_index(void) {
   uint32_t count;
   char *json = malloc(200002 * 24);
   size_t at = (size_t)sprintf(json, "{\"weight_map\":{");
-  for (uint32_t i = 0; i < 200000; i++) at += (size_t)sprintf(json + at, "%s\"k%u\":\"%c\"", i == 0 ? "" : ",", i * 7919 % 200003, "xyz"[i % 3]);
+  for (uint32_t i = 0; i < 200000; i++)
+    at += (size_t)sprintf(json + at, "%s\"k%u\":\"%c\"", i == 0 ? "" : ",", i * 7919 % 200003, "xyz"[i % 3]);
   size_t good = at + (size_t)sprintf(json + at, "}}");
   CHECK(shards_of(json, good, names, 4, &count, &error) == SLM2_OK && count == 3);
   at += (size_t)sprintf(json + at, ",\"k7919\":\"x\"}}");
@@ -375,7 +403,8 @@ static void test_long_index(void) {
 }
 
 static void test_index_check(void) {
-  static const char two[] = "{\"a\":" ENTRY("U8", "2", 0, 2) ",\"b\":" ENTRY("U8", "2", 2, 4) "}", one[] = "{\"c\":" ENTRY("U8", "3", 0, 3) "}";
+  static const char two[] = "{\"a\":" ENTRY("U8", "2", 0, 2) ",\"b\":" ENTRY("U8", "2", 2, 4) "}",
+                    one[] = "{\"c\":" ENTRY("U8", "3", 0, 3) "}";
   static const struct {
     const char *json;
     slm2_status status;
@@ -388,7 +417,8 @@ static void test_index_check(void) {
       {"{\"weight_map\":{\"a\":\"s1\",\"b\":\"s1\"}}", SLM2_E_FORMAT, "c", "not in the index"},
       {"{\"weight_map\":{\"a\":\"s1\",\"b\":\"s1\",\"c\":\"s3\"}}", SLM2_E_FORMAT, "c", "shard s3"},
       {"{\"weight_map\":{\"a\":\"s1\",\"a\":\"s1\",\"b\":\"s1\",\"c\":\"s2\"}}", SLM2_E_FORMAT, "a", "twice"},
-      {"{\"metadata\":{\"total_size\":8},\"weight_map\":{\"a\":\"s1\",\"b\":\"s1\",\"c\":\"s2\"}}", SLM2_E_FORMAT, "model.safetensors.index.json", "total_size says 8 bytes, the shards hold 7"},
+      {"{\"metadata\":{\"total_size\":8},\"weight_map\":{\"a\":\"s1\",\"b\":\"s1\",\"c\":\"s2\"}}", SLM2_E_FORMAT,
+       "model.safetensors.index.json", "total_size says 8 bytes, the shards hold 7"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     size_t n[2];
@@ -398,7 +428,9 @@ static void test_index_check(void) {
     CHECK(open_file(&o[0], "s1", file[0], n[0]) == SLM2_OK && open_file(&o[1], "s2", file[1], n[1]) == SLM2_OK);
     slm2_safetensors shards[2] = {o[0].st, o[1].st};
     slm2_status status = slm2_index_check(rows[i].json, strlen(rows[i].json), shards, 2, &error);
-    if (!CHECK_CASE(status == rows[i].status && strcmp(error.name, rows[i].name) == 0 && strstr(error.message, rows[i].message) != NULL, rows[i].json))
+    if (!CHECK_CASE(status == rows[i].status && strcmp(error.name, rows[i].name) == 0 &&
+                        strstr(error.message, rows[i].message) != NULL,
+                    rows[i].json))
       printf("  %s: %s\n", error.name, error.message);
     for (int k = 0; k < 2; k++) {
       close_file(&o[k]);

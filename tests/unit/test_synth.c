@@ -1,4 +1,4 @@
-/* tests/unit/test_synth.c: synthetic models. Right bytes: the Python definition in tests/gen/synth_reference.py, an
+/* tests/unit/test_synth.c: synthetic models [D27]. Right bytes: the Python definition in tests/gen/synth_reference.py, an
  * independent reading of "Synthetic models" in docs/FORMAT.md, gives the hashes below. */
 #include "base/sha256.h"
 #include "slm2/tokenizer.h"
@@ -53,7 +53,8 @@ static void test_reference(void) {
       {false, UINT64_C(0xfedcba9876543210), SLM2_FORM_ROWS, "7c2517aea3cf4ca3fccc3f091b8979841b22adde9a8223f57a1266581b0e2b57"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    slm2_synth_params p = {.config = {96, 160, 2, 4, 2, 48, 288, 100, 10000, 1e-5f, rows[i].tied}, .form = rows[i].form, .seed = rows[i].seed};
+    slm2_synth_params p = {
+        .config = {96, 160, 2, 4, 2, 48, 288, 100, 10000, 1e-5f, rows[i].tied}, .form = rows[i].form, .seed = rows[i].seed};
     slm2_convert_report r;
     checkpoint *c = made(&p, &r, SLM2_OK);
     CHECK(verifies(c->out, c->n_out) && c->n_out == 8 + r.header.header_bytes + r.header.data_bytes && c->progress_faults == 0);
@@ -74,13 +75,15 @@ static void test_shapes(void) {
   slm2_config config;
   slm2_error error;
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-    CHECK_CASE(slm2_synth_shape(shapes[i].name, 0, &config, &error) == SLM2_OK && slm2_config_check(&config, &error) == SLM2_OK, shapes[i].name);
+    CHECK_CASE(slm2_synth_shape(shapes[i].name, 0, &config, &error) == SLM2_OK && slm2_config_check(&config, &error) == SLM2_OK,
+               shapes[i].name);
     slm2_header h = {.config = config, .form = SLM2_FORM_PANELS};
     if (shapes[i].parameters == 0) {
       CHECK_CASE(config.vocab == 288, shapes[i].name);
       continue;
     }
-    CHECK_CASE(slm2_tensor_bytes(&h) == shapes[i].tensor_bytes && slm2_parameter_count(&config) == shapes[i].parameters, shapes[i].name);
+    CHECK_CASE(slm2_tensor_bytes(&h) == shapes[i].tensor_bytes && slm2_parameter_count(&config) == shapes[i].parameters,
+               shapes[i].name);
   }
   CHECK(slm2_synth_shape("tiny", 151669, &config, &error) == SLM2_OK && config.vocab == 151680);
   CHECK(slm2_synth_shape("tiny", 320, &config, &error) == SLM2_OK && config.vocab == 320);
@@ -97,7 +100,8 @@ static void test_tokenizers(void) {
   checkpoint *c = made(&p, &r, SLM2_OK);
   CHECK(r.header.chat_format == SLM2_CHAT_QWEN3 && strcmp(r.header.source, "synth") == 0);
   const slm2_generation *g = &r.header.generation;
-  CHECK(g->do_sample && g->n_eos == 2 && g->eos[0] == 258 && g->eos[1] == 256 && g->bos == 256 && g->pad == 256 && g->top_k == 20);
+  CHECK(g->do_sample && g->n_eos == 2 && g->eos[0] == 258 && g->eos[1] == 256 && g->bos == 256 && g->pad == 256 &&
+        g->top_k == 20);
   /* the byte tokenizer opens, and gives a byte a token */
   const uint8_t *section = c->out + 8 + r.header.header_bytes;
   size_t bytes, n = (size_t)r.header.tokenizer_bytes;
