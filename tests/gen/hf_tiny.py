@@ -144,4 +144,5 @@ def main():
             print(f.stat().st_size, f.relative_to(out))
 
 
-main()
+if __name__ == "__main__":
+    main()
