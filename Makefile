@@ -102,6 +102,11 @@ install: all ## install the command, the library and the headers under PREFIX
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 include/slm2/*.h $(DESTDIR)$(PREFIX)/include/slm2
 
+# The exhaustive proof of [D4], [D14] and f16 against MPFR: minutes; tests/golden/math.txt records the result.
+$(BUILD)/mathcheck: tests/exhaustive/mathcheck.c $(LIB)
+	@tools/setup math
+	@$(CC) $(FLAGS) -o $@ $< $(LIB) -lmpfr -lm
+
 clean: ## remove build/
 	rm -rf $(BUILD)
 

@@ -122,10 +122,12 @@ SLM2_NODISCARD slm2_status slm2_header_length(const uint8_t first[8], uint64_t f
 /* Parses and validates the n header bytes of a file of file_bytes. Refuses anything
  * that is not canonical: unknown or repeated or reordered keys, escapes, holes, wrong
  * shapes or dtypes, missing chunk hashes. Allocates nothing; keeps no pointer. */
-SLM2_NODISCARD slm2_status slm2_header_parse(const uint8_t *json, size_t n, uint64_t file_bytes, slm2_header *out, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_header_parse(const uint8_t *json, size_t n, uint64_t file_bytes, slm2_header *out,
+                                             slm2_error *error);
 
 /* The SHA-256 that a parsed header states for chunk i < n_chunks. */
-SLM2_NODISCARD slm2_status slm2_header_chunk_hash(const uint8_t *json, size_t n, const slm2_header *header, uint64_t i, uint8_t out[32]);
+SLM2_NODISCARD slm2_status slm2_header_chunk_hash(const uint8_t *json, size_t n, const slm2_header *header, uint64_t i,
+                                                  uint8_t out[32]);
 
 /* SHA-256 of the header bytes: the model's identity. */
 void slm2_header_identity(const uint8_t *json, size_t n, uint8_t out[32]);
@@ -151,7 +153,8 @@ uint64_t slm2_reader_position(const slm2_reader *reader); /* bytes accepted so f
  * are computed and set in *header). Refuses a config that slm2_config_check refuses. */
 SLM2_NODISCARD slm2_status slm2_header_layout(slm2_header *header, slm2_error *error);
 /* Emits exactly header->header_bytes bytes into out; hashes: n_chunks x 32 bytes. */
-SLM2_NODISCARD slm2_status slm2_header_write(const slm2_header *header, const uint8_t *hashes, uint8_t *out, size_t capacity, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_header_write(const slm2_header *header, const uint8_t *hashes, uint8_t *out,
+                                             size_t capacity, slm2_error *error);
 
 /* Quantises 32 f32 to one Q8_0 block by [D9]; SLM2_E_WEIGHT with the index in error->offset. */
 SLM2_NODISCARD slm2_status slm2_q8_quantize(const float x[32], uint8_t block[34], slm2_error *error);

@@ -46,7 +46,8 @@ typedef struct slm2_candidate {
  * never chosen. seen: n / 8 + 1 bytes of scratch. candidates: n entries. */
 SLM2_NODISCARD slm2_status slm2_sampler_distribution(const slm2_sampler_params *params, const float *logits, uint32_t n,
                                                      const uint8_t *has_token, const uint32_t *context, size_t n_context,
-                                                     uint8_t *seen, slm2_candidate *candidates, uint32_t *n_out, slm2_error *error);
+                                                     uint8_t *seen, slm2_candidate *candidates, uint32_t *n_out,
+                                                     slm2_error *error);
 /* Draws one id from a distribution (n >= 1) with exactly one word of rng, for n == 1 too. At temperature 0 there is
  * nothing to draw: take candidates[0].id. */
 uint32_t slm2_sampler_draw(const slm2_candidate *candidates, uint32_t n, slm2_rng *rng);

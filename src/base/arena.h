@@ -13,7 +13,9 @@ typedef struct slm2_arena {
   bool failed;    /* a request overflowed or did not fit; sticky */
 } slm2_arena;
 
-static inline void slm2_arena_init(slm2_arena *a, void *bytes, uint64_t capacity) { *a = (slm2_arena){bytes, capacity, 0, false}; }
+static inline void slm2_arena_init(slm2_arena *a, void *bytes, uint64_t capacity) {
+  *a = (slm2_arena){bytes, capacity, 0, false};
+}
 
 /* count x size bytes, aligned to 64. NULL while measuring or once failed. */
 static inline void *slm2_arena_take(slm2_arena *a, uint64_t count, uint64_t size) {

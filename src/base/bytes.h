@@ -26,7 +26,9 @@ static inline uint16_t slm2_load_u16(const uint8_t *p) { return (uint16_t)(p[0] 
 static inline uint32_t slm2_load_u32(const uint8_t *p) {
   return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
-static inline uint64_t slm2_load_u64(const uint8_t *p) { return (uint64_t)slm2_load_u32(p) | (uint64_t)slm2_load_u32(p + 4) << 32; }
+static inline uint64_t slm2_load_u64(const uint8_t *p) {
+  return (uint64_t)slm2_load_u32(p) | (uint64_t)slm2_load_u32(p + 4) << 32;
+}
 static inline void slm2_store_u16(uint8_t *p, uint16_t v) {
   p[0] = (uint8_t)v;
   p[1] = (uint8_t)(v >> 8);

@@ -355,7 +355,7 @@ slm2_status slm2_json_u64(const slm2_json *j, const slm2_json_token *t, const ch
 }
 
 slm2_status slm2_json_u32(const slm2_json *j, const slm2_json_token *t, const char *name, uint32_t *out, slm2_error *error) {
-  uint64_t v;
+  uint64_t v = 0;
   SLM2_TRY(integer(j, t, name, UINT32_MAX, &v, error));
   *out = (uint32_t)v;
   return SLM2_OK;

@@ -56,11 +56,15 @@ size_t slm2_json_decode(const slm2_json_token *t, char *out);
 /* Whether the decoded KEY or STRING equals the NUL-terminated s. */
 bool slm2_json_is(const slm2_json_token *t, const char *s);
 /* Non-negative integer without fraction or exponent that fits; else SLM2_E_JSON naming `name`. */
-SLM2_NODISCARD slm2_status slm2_json_u64(const slm2_json *j, const slm2_json_token *t, const char *name, uint64_t *out, slm2_error *error);
-SLM2_NODISCARD slm2_status slm2_json_u32(const slm2_json *j, const slm2_json_token *t, const char *name, uint32_t *out, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_json_u64(const slm2_json *j, const slm2_json_token *t, const char *name, uint64_t *out,
+                                         slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_json_u32(const slm2_json *j, const slm2_json_token *t, const char *name, uint32_t *out,
+                                         slm2_error *error);
 /* Nearest f64 of a NUMBER token (base/decimal.h); refuses overflow to infinity. */
-SLM2_NODISCARD slm2_status slm2_json_f64(const slm2_json *j, const slm2_json_token *t, const char *name, double *out, slm2_error *error);
-SLM2_NODISCARD slm2_status slm2_json_bool(const slm2_json *j, const slm2_json_token *t, const char *name, bool *out, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_json_f64(const slm2_json *j, const slm2_json_token *t, const char *name, double *out,
+                                         slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_json_bool(const slm2_json *j, const slm2_json_token *t, const char *name, bool *out,
+                                          slm2_error *error);
 
 /* Writes s[0..n) (valid UTF-8) as the inside of a JSON string: escapes ", \, and control bytes like
  * Python's json.dumps(ensure_ascii=False). Returns the length needed; writes only while it fits. */
