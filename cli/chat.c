@@ -203,7 +203,10 @@ static int talk(chat_state *c) {
   while (code == CLI_OK) {
     atomic_store(&cli_cancel, 0);
     cli_line_result result = cli_lines_next(lines, &line);
-    if (result == CLI_LINE_END) break;
+    if (result == CLI_LINE_END) {
+      if (c->interactive) (void)cli_out("\n", 1);
+      break;
+    }
     if (result == CLI_LINE_INTERRUPTED) {
       if (!c->interactive) code = CLI_CANCELLED;
       continue;
@@ -218,7 +221,6 @@ static int talk(chat_state *c) {
     if (ferror(stdout)) code = CLI_FAILED;
     else if (c->interactive) code = CLI_OK;
   }
-  if (c->interactive && code == CLI_OK) (void)cli_out("\n", 1);
   cli_lines_close(lines);
   cli_text_free(&line);
   return code;

@@ -76,7 +76,9 @@ void cli_progress_show(cli_progress *p, const char *phase, uint64_t done, uint64
   memset(bar, ' ', BAR_CELLS);
   memset(bar, '#', (size_t)(share * BAR_CELLS));
   bar[BAR_CELLS] = 0;
-  fprintf(stderr, "\r%-10.10s [%s] %3d%%", phase, bar, (int)(share * 100.0));
+  bool large = total >= 1 << 20; /* bytes; otherwise tokens */
+  fprintf(stderr, "\r%-10.10s [%s] %3d%%  %llu of %llu%s", phase, bar, (int)(share * 100.0),
+          (unsigned long long)(large ? done >> 20 : done), (unsigned long long)(large ? total >> 20 : total), large ? " MiB" : "");
   fflush(stderr);
 }
 
