@@ -54,17 +54,18 @@ slm2_status slm2_tokenizer_section_tokens(const uint8_t *section, size_t n, uint
   return slm2_fail(error, SLM2_E_FORMAT, "tokenizer", NULL, SLM2_NO_OFFSET, "%u bytes are no tokenizer section", (uint64_t)n);
 }
 
-uint32_t slm2_section_added_id(const uint8_t *section, const char *text) {
+uint32_t slm2_section_added_id(const uint8_t *section, const char *text, size_t n, bool *special) {
   uint32_t n_tokens = slm2_load_u32(section + 8), n_added = slm2_load_u32(section + 16), n_blob = slm2_load_u32(section + 20);
   const uint8_t *ends = section + SLM2_TOKENIZER_HEAD_BYTES;
   const uint8_t *list = ends + 4 * (size_t)n_tokens + 12 * (size_t)slm2_load_u32(section + 12),
                 *blob = list + 8 * (size_t)n_added;
-  size_t n = text_length(text);
   for (uint32_t i = 0; i < n_added; i++) {
     uint32_t id = slm2_load_u32(list + 8 * (size_t)i);
     if (id >= n_tokens) continue;
     uint32_t begin = id == 0 ? 0 : slm2_load_u32(ends + 4 * (size_t)(id - 1)), end = slm2_load_u32(ends + 4 * (size_t)id);
-    if (begin <= end && end <= n_blob && end - begin == n && memcmp(blob + begin, text, n) == 0) return id;
+    if (begin > end || end > n_blob || end - begin != n || memcmp(blob + begin, text, n) != 0) continue;
+    if (special != NULL) *special = (slm2_load_u32(list + 8 * (size_t)i + 4) & SLM2_ADDED_SPECIAL) != 0;
+    return id;
   }
   return UINT32_MAX;
 }

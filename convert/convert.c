@@ -24,7 +24,7 @@ typedef struct job {
   slm2_weights weights;
   slm2_row_buffers buffers;
   void *scratch;
-  char *template_text;
+  char *config_text; /* for strings of tokenizer_config.json */
   uint8_t *section;
   slm2_output output;
 } job;
@@ -93,7 +93,7 @@ static void place(job *w, slm2_arena *a) {
   }
   w->scratch = slm2_arena_take(a, w->scratch_bytes, 1);
   w->section = slm2_arena_take(a, w->section_capacity, 1);
-  w->template_text = slm2_arena_take(a, w->source->text_bytes[SLM2_SOURCE_TOKENIZER_CONFIG], 1);
+  w->config_text = slm2_arena_take(a, w->source->text_bytes[SLM2_SOURCE_TOKENIZER_CONFIG], 1);
   w->buffers.max_cols = cols;
   w->buffers.raw = slm2_arena_take(a, SLM2_PANEL_ROWS * 4, cols);
   w->buffers.rows = slm2_arena_take(a, SLM2_BLOCK_BYTES, cols);
@@ -141,7 +141,9 @@ static slm2_status convert_tokenizer(job *w, slm2_error *error) {
                      "tokenizer.json has %u tokens, vocab_size is %u", (uint64_t)n_tokens, (uint64_t)w->header.config.vocab);
   }
   w->header.tokenizer_bytes = n;
-  return SLM2_OK;
+  if (s->text[SLM2_SOURCE_TOKENIZER_CONFIG] == NULL) return SLM2_OK;
+  return slm2_hf_check_added(s->text[SLM2_SOURCE_TOKENIZER_CONFIG], s->text_bytes[SLM2_SOURCE_TOKENIZER_CONFIG], w->section,
+                             w->config_text, error);
 }
 
 static slm2_status recognise_chat(job *w, slm2_convert_report *report, slm2_error *error) {
@@ -149,7 +151,7 @@ static slm2_status recognise_chat(job *w, slm2_convert_report *report, slm2_erro
   bool found;
   SLM2_TRY(slm2_hf_chat_template(s->text[SLM2_SOURCE_CHAT_TEMPLATE], s->text_bytes[SLM2_SOURCE_CHAT_TEMPLATE],
                                  s->text[SLM2_SOURCE_TOKENIZER_CONFIG], s->text_bytes[SLM2_SOURCE_TOKENIZER_CONFIG],
-                                 w->template_text, &found, report->chat_template_sha256, error));
+                                 w->config_text, &found, report->chat_template_sha256, error));
   w->header.chat_format = found ? slm2_known_chat_format(report->chat_template_sha256) : SLM2_CHAT_NONE;
   if (w->options->force_chat_qwen3) w->header.chat_format = SLM2_CHAT_QWEN3;
   report->chat_template_unknown = w->header.chat_format == SLM2_CHAT_NONE;

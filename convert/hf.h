@@ -21,6 +21,10 @@ SLM2_NODISCARD slm2_status slm2_hf_generation(const char *json, size_t n, const 
  * scratch: n_json bytes. */
 SLM2_NODISCARD slm2_status slm2_hf_chat_template(const char *jinja, size_t n_jinja, const char *json, size_t n_json,
                                                  char *scratch, bool *found, uint8_t sha256[32], slm2_error *error);
+/* transformers adds what tokenizer_config.json lists under added_tokens_decoder to the tokenizer: every one must be an
+ * added token of the section already, with the same id and kind. scratch: n bytes. */
+SLM2_NODISCARD slm2_status slm2_hf_check_added(const char *json, size_t n, const uint8_t *section, char *scratch,
+                                               slm2_error *error);
 /* The chat format whose template has this hash; SLM2_CHAT_NONE when it is unknown [K13]. */
 slm2_chat_format slm2_known_chat_format(const uint8_t sha256[32]);
 

@@ -129,14 +129,18 @@ static slm2_status write_all(job *w, uint64_t seed, uint8_t identity[32], slm2_e
 
 /* --- the rest of the file ------------------------------------------------------------------------------------- */
 
+static uint32_t added_id(const uint8_t *tokenizer, const char *text) {
+  return slm2_section_added_id(tokenizer, text, text_length(text), NULL);
+}
+
 /* Qwen3's sampling defaults, and the special tokens by their texts. */
 static void set_generation(slm2_header *h, const uint8_t *tokenizer) {
-  uint32_t end = slm2_section_added_id(tokenizer, "<|im_end|>"), text_end = slm2_section_added_id(tokenizer, "<|endoftext|>");
+  uint32_t end = added_id(tokenizer, "<|im_end|>"), text_end = added_id(tokenizer, "<|endoftext|>");
   h->generation = (slm2_generation){.do_sample = true, .temperature = 0.6f, .top_k = 20, .top_p = 0.95f, .repeat_penalty = 1.0f,
                                     .bos = text_end, .pad = text_end};
   if (end != UINT32_MAX) h->generation.eos[h->generation.n_eos++] = end;
   if (text_end != UINT32_MAX) h->generation.eos[h->generation.n_eos++] = text_end;
-  bool chat = end != UINT32_MAX && slm2_section_added_id(tokenizer, "<|im_start|>") != UINT32_MAX;
+  bool chat = end != UINT32_MAX && added_id(tokenizer, "<|im_start|>") != UINT32_MAX;
   h->chat_format = chat ? SLM2_CHAT_QWEN3 : SLM2_CHAT_NONE;
 }
 

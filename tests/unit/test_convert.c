@@ -362,6 +362,41 @@ static void test_chat(void) {
   }
 }
 
+/* tokenizer_config.json may not bring added tokens that tokenizer.json does not have. */
+static void test_added_tokens(void) {
+  static const struct {
+    const char *config;
+    slm2_status status;
+    const char *name;
+  } cases[] = {
+      {"{\"added_tokens_decoder\": {}}", SLM2_OK, ""},
+      {"{\"added_tokens_decoder\": null}", SLM2_OK, ""},
+      {"{\"added_tokens_decoder\": {\"292\": {\"content\": \"<|im_\\u0065nd|>\", \"special\": true, \"lstrip\": false}}}",
+       SLM2_OK, ""},
+      {"{\"added_tokens_decoder\": {\"292\": {\"content\": \"<|im_end|>\", \"special\": false}}}", SLM2_E_UNSUPPORTED, "292"},
+      {"{\"added_tokens_decoder\": {\"291\": {\"content\": \"<|im_end|>\", \"special\": true}}}", SLM2_E_UNSUPPORTED, "291"},
+      {"{\"added_tokens_decoder\": {\"316\": {\"content\": \"<|new|>\", \"special\": true}}}", SLM2_E_UNSUPPORTED, "316"},
+      {"{\"added_tokens_decoder\": {\"260\": {\"content\": \"hat\", \"special\": false}}}", SLM2_E_UNSUPPORTED, "260"},
+      {"{\"added_tokens_decoder\": {\"0292\": {\"content\": \"<|im_end|>\", \"special\": true}}}", SLM2_E_UNSUPPORTED, "0292"},
+      {"{\"added_tokens_decoder\": {\"4294967588\": {\"content\": \"<|im_end|>\", \"special\": true}}}", SLM2_E_UNSUPPORTED,
+       "4294967588"},
+      {"{\"added_tokens_decoder\": {\"\": {\"content\": \"<|im_end|>\", \"special\": true}}}", SLM2_E_UNSUPPORTED, ""},
+      {"{\"added_tokens_decoder\": {\"292\": {\"special\": true}}}", SLM2_E_UNSUPPORTED, "292"},
+      {"{\"added_tokens_decoder\": {\"292\": 5}}", SLM2_E_JSON, "tokenizer_config.json"},
+      {"{\"added_tokens_decoder\": []}", SLM2_E_JSON, "added_tokens_decoder"},
+  };
+  checkpoint *c = checkpoint_load("tests/data/hf-tiny/tied");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    slm2_convert_report r;
+    slm2_error error;
+    checkpoint_set_text(c, SLM2_SOURCE_TOKENIZER_CONFIG, cases[i].config);
+    slm2_status status = checkpoint_convert(c, &panels, &r, &error);
+    if (!CHECK_CASE(status == cases[i].status && strcmp(error.name, cases[i].name) == 0, cases[i].config))
+      printf("  %s: %s: %s\n", slm2_status_name(status), error.name, error.message);
+  }
+  checkpoint_free(c);
+}
+
 /* --- faults ------------------------------------------------------------------------------------------------------ */
 
 static void test_faults(void) {
@@ -486,6 +521,7 @@ int main(int argc, char **argv) {
   test_texts();
   test_small_vocabulary();
   test_chat();
+  test_added_tokens();
   test_faults();
   test_truncations();
   test_mutations(argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 10000);

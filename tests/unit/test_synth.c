@@ -186,7 +186,7 @@ static void test_faults(void) {
   slm2_synth_params p = {.form = SLM2_FORM_PANELS, .seed = 5};
   slm2_convert_report r = {.zero_blocks = 99};
   slm2_error error;
-  size_t bytes;
+  size_t bytes = 0;
   CHECK(slm2_synth_shape("tiny", 0, &p.config, &error) == SLM2_OK && slm2_synth_bytes(&p, &bytes, &error) == SLM2_OK);
   void *mem = malloc(bytes);
   checkpoint *c = calloc(1, sizeof *c);
