@@ -7,14 +7,14 @@
 #include "tests/test.h"
 #include "tokenizer/section.h"
 
-enum { TINY_MERGES = 9, TINY_ADDED = 6, TINY_TOKENS = 256 + 8 + 1 + TINY_ADDED };
-enum { TINY_GAP = 264, TINY_X = 265, TINY_X_LONG = 266, TINY_LT = 267, TINY_E = 268, TINY_THINK = 269, TINY_LAST = 270 };
+enum { TINY_MERGES = 9, TINY_ADDED = 7, TINY_TOKENS = 256 + 8 + 1 + TINY_ADDED };
+enum { TINY_GAP = 264, TINY_X = 265, TINY_X_LONG = 266, TINY_LT = 267, TINY_E = 268, TINY_THINK = 269, TINY_INNER = 270, TINY_LAST = 271 };
 
 /* Two ways to "abc"; the lowest rank is not the first letter pair; "b c" competes with "a b". */
 static const struct { const char *left, *right; } tiny_merges[TINY_MERGES] = {
     {"a", "b"}, {"b", "c"}, {"ab", "c"}, {"a", "a"}, {"aa", "aa"}, {"a", "bc"}, {" ", "a"}, {"c", "c"}, {"aaaa", "aaaa"}};
 static const struct { const char *text; uint32_t special; } tiny_added[TINY_ADDED] = {
-    {"<|x|>", 1}, {"<|x|>long", 0}, {"<", 0}, {"\xc3\xa9", 1}, {"<think>", 0}, {"<|x|", 1}};
+    {"<|x|>", 1}, {"<|x|>long", 0}, {"<", 0}, {"\xc3\xa9", 1}, {"<think>", 0}, {"x|>", 0}, {"<|x|", 1}};
 
 typedef struct tiny_section {
   uint8_t bytes[16384];

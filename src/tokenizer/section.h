@@ -8,8 +8,9 @@
  *   u32 merges[n_merges][3]   left, right, result; row = rank. bytes(result) == bytes(left) + bytes(right).
  *   u32 added[n_added][2]     id, flags (bit 0 = special), ascending ids
  *   u8  blob[T]               raw bytes of every token (added tokens: their text)
- * n_tokens = largest id with a token + 1. Ids 0 .. n_tokens-1 that are byte tokens: every one of the 256 single
- * bytes must exist as a token that is not added. Checked: every count, id, sum and the rule on results.
+ * n_tokens = largest id with a token + 1. Each of the 256 bytes is exactly one token that is not added. A merge
+ * names tokens that are not added, and no pair twice. Added texts are distinct, valid UTF-8, without U+FFFD (which
+ * stands for invalid input). Checked: all of it, every count, id and sum, and that the section ends with the blob.
  */
 #ifndef SLM2_TOKENIZER_SECTION_H
 #define SLM2_TOKENIZER_SECTION_H

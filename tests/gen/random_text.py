@@ -71,7 +71,7 @@ class Texts:
         if kind == 5:
             return chr(self.scalar()) + self.many(self.marks, 5)
         if kind == 6:
-            return self.many(self.marks + self.decomposing, 5)
+            return self.many(self.marks + self.decomposing, 5) if r.random() < 0.4 else r.choice("aeiouAEOSs") + self.many([*range(0x300, 0x346)], 4)
         if kind == 7:
             return self.many(self.seconds + self.decomposing, 4)
         if kind == 8:

@@ -32,11 +32,14 @@ static ids tokenize(const void *text, size_t n, slm2_specials specials, const ui
     free(scratch);
     scratch = malloc(capacity = need);
   }
-  if (!CHECK_CASE(slm2_tokenize(t, text, n, specials, mask, scratch, need, r.id, 3 * n + 1, &r.n, &error) == SLM2_OK, error.message)) exit(1);
+  if (!CHECK_CASE(slm2_tokenize(t, text, n, specials, mask, scratch, need, r.id, 3 * n + 1, &r.n, &error) == SLM2_OK,
+                  error.message))
+    exit(1);
   return r;
 }
 
-static void expect_ids(const void *text, size_t n, slm2_specials specials, const uint8_t *mask, vector_value want, vector_value label) {
+static void expect_ids(const void *text, size_t n, slm2_specials specials, const uint8_t *mask, vector_value want,
+                       vector_value label) {
   char title[64];
   snprintf(title, sizeof title, "%.*s", (int)(label.n < 60 ? label.n : 60), label.text);
   size_t n_want;
@@ -126,7 +129,9 @@ static void check_random_vectors(void) {
 
 /* Each block: 4,096 code points in a context, joined by <|endoftext|>, which n_ids does not count. */
 static void check_code_points(void) {
-  static const struct { const char *name, *before, *after; } contexts[] = {{"\"alone\"", "", ""}, {"\"a_b\"", "a", "b"}, {"\"sp_1\"", " ", "1"}};
+  static const struct {
+    const char *name, *before, *after;
+  } contexts[] = {{"\"alone\"", "", ""}, {"\"a_b\"", "a", "b"}, {"\"sp_1\"", " ", "1"}};
   vector_value file = vector_file("tests/data/tokenizer/qwen3_codepoint_blocks.jsonl"), line;
   size_t blocks = 0;
   for (size_t at = 0; vector_next(file, &at, &line); blocks++) {
@@ -153,9 +158,23 @@ static void check_code_points(void) {
 }
 
 static void check_long_inputs(void) {
-  static const struct { const char *unit; size_t count; } inputs[] = {
-      {"A", 43000}, {"a", 100000}, {NULL, 100000}, {" ", 100000}, {"\n", 100000}, {"!", 100000}, {"1", 100000}, {"\xe5\xad\xa3", 30000},
-      {"\xf0\x9f\x98\x80", 20000}, {"a ", 50000}, {"e\xcc\x81", 50000}, {"\xcc\x81", 50000}, {"<|im_end|>", 5000}, {"<|", 50000}};
+  static const struct {
+    const char *unit;
+    size_t count;
+  } inputs[] = {{"A", 43000},
+                {"a", 100000},
+                {NULL, 100000},
+                {" ", 100000},
+                {"\n", 100000},
+                {"!", 100000},
+                {"1", 100000},
+                {"\xe5\xad\xa3", 30000},
+                {"\xf0\x9f\x98\x80", 20000},
+                {"a ", 50000},
+                {"e\xcc\x81", 50000},
+                {"\xcc\x81", 50000},
+                {"<|im_end|>", 5000},
+                {"<|", 50000}};
   vector_value file = vector_file("tests/data/tokenizer/qwen3_long_inputs.jsonl"), line;
   size_t i = 0;
   for (size_t at = 0; vector_next(file, &at, &line); i++) {
@@ -185,7 +204,8 @@ static void check_conversation(vector_value json, vector_value on, vector_value 
   void *scratch = malloc(need);
   char *text = malloc(1u << 16);
   uint8_t *mask = malloc(1u << 16);
-  slm2_status status = slm2_chat_render(SLM2_CHAT_QWEN3, json.text, json.n, NULL, scratch, need, text, mask, 1u << 16, &n, &error);
+  slm2_status status =
+      slm2_chat_render(SLM2_CHAT_QWEN3, json.text, json.n, NULL, scratch, need, text, mask, 1u << 16, &n, &error);
   if (CHECK_CASE(status == SLM2_OK, error.message) && on.text != NULL) {
     expect_ids(text, n, SLM2_SPECIALS_ON, NULL, on, label);
     if (masked.text != NULL) expect_ids(text, n, SLM2_SPECIALS_MASKED, mask, masked, label);
@@ -208,7 +228,8 @@ static void check_conversations(void) {
   for (size_t f = 0; f < 3; f++) {
     vector_value file = vector_file(files[f].path), line, none = {NULL, 0};
     for (size_t at = 0; vector_next(file, &at, &line);) {
-      vector_value json = vector_get(line, files[f].json), on = files[f].on == NULL ? none : vector_get(line, files[f].on), safe = on;
+      vector_value json = vector_get(line, files[f].json), on = files[f].on == NULL ? none : vector_get(line, files[f].on),
+                   safe = on;
       if (f == 0 && strstr(vector_get(line, "name").text, "\"unclosed_think_kept\"") == vector_get(line, "name").text)
         safe = none; /* its <think> is content: an id of its own only where all of the text may give one */
       if (files[f].safe != NULL && vector_get(line, files[f].safe).text[0] == '[') safe = vector_get(line, files[f].safe);
@@ -243,18 +264,22 @@ int main(int argc, char **argv) {
   slm2_error error;
   size_t n, scratch_bytes, capacity, section_bytes, index_bytes;
   char *json = test_read_file(argv[1], &n), hex[65];
-  if (!CHECK_CASE(slm2_tokenizer_convert_bytes(json, n, &scratch_bytes, &capacity, &error) == SLM2_OK, error.message)) return test_end("qwen3_parity");
+  if (!CHECK_CASE(slm2_tokenizer_convert_bytes(json, n, &scratch_bytes, &capacity, &error) == SLM2_OK, error.message))
+    return test_end("qwen3_parity");
   void *scratch = malloc(scratch_bytes);
   uint8_t *section = malloc(capacity), digest[32];
-  if (!CHECK_CASE(slm2_tokenizer_convert(json, n, scratch, scratch_bytes, section, capacity, &section_bytes, &error) == SLM2_OK, error.message))
+  if (!CHECK_CASE(slm2_tokenizer_convert(json, n, scratch, scratch_bytes, section, capacity, &section_bytes, &error) == SLM2_OK,
+                  error.message))
     return test_end("qwen3_parity");
   free(scratch), free(json);
   slm2_sha256_of(section, section_bytes, digest);
   slm2_hex(digest, 32, hex);
   CHECK_CASE(strcmp(hex, section_sha256) == 0, hex);
-  if (!CHECK_CASE(slm2_tokenizer_bytes(section, section_bytes, &index_bytes, &error) == SLM2_OK, error.message)) return test_end("qwen3_parity");
+  if (!CHECK_CASE(slm2_tokenizer_bytes(section, section_bytes, &index_bytes, &error) == SLM2_OK, error.message))
+    return test_end("qwen3_parity");
   void *mem = malloc(index_bytes);
-  if (!CHECK_CASE(slm2_tokenizer_init(mem, index_bytes, section, section_bytes, &t, &error) == SLM2_OK, error.message)) return test_end("qwen3_parity");
+  if (!CHECK_CASE(slm2_tokenizer_init(mem, index_bytes, section, section_bytes, &t, &error) == SLM2_OK, error.message))
+    return test_end("qwen3_parity");
   check_vocabulary();
   check_token_vectors();
   check_random_vectors();

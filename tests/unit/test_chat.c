@@ -27,7 +27,8 @@ static prompt render(const char *json, size_t n, const slm2_chat_options *option
     p.mask = malloc(need + 1);
     memset(p.text, '#', need + 1);
     p.n = 12345;
-    CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, copy, n, options, scratch, scratch_bytes, p.text, p.mask, need - 1, &p.n, &p.error) == SLM2_E_MEMORY);
+    CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, copy, n, options, scratch, scratch_bytes, p.text, p.mask, need - 1, &p.n, &p.error) ==
+          SLM2_E_MEMORY);
     CHECK(p.error.offset == need && p.n == 12345 && p.text[0] == '#');
     p.status = slm2_chat_render(SLM2_CHAT_QWEN3, copy, n, options, scratch, scratch_bytes, p.text, p.mask, need, &p.n, &p.error);
     CHECK(p.n == need && p.text[need] == '#');
@@ -72,12 +73,19 @@ static void check_file(const char *path, const char *name, const char *arguments
 /* Content is written Z, Y or in JSON of digits and brackets that the template's own text lacks; everything else
  * must be marked as template. */
 static void check_mask(void) {
-  static const struct { const char *json, *content; } cases[] = {
-      {"[{\"role\":\"system\",\"content\":\"ZZ\"},{\"role\":\"user\",\"content\":\"Z\"},{\"role\":\"assistant\",\"content\":\"ZZZ\"}]", "Z"},
+  static const struct {
+    const char *json, *content;
+  } cases[] = {
+      {"[{\"role\":\"system\",\"content\":\"ZZ\"},{\"role\":\"user\",\"content\":\"Z\"},{\"role\":\"assistant\",\"content\":"
+       "\"ZZZ\"}]",
+       "Z"},
       {"[{\"role\":\"user\",\"content\":\"Z\"},{\"role\":\"assistant\",\"content\":\"<think>Z</think>\\nZ\"}]", "Z"},
-      {"[{\"role\":\"user\",\"content\":\"Z\"},{\"role\":\"assistant\",\"content\":\"Z\",\"reasoning_content\":\"\\nZ\\n\"}]", "Z"},
-      {"[{\"role\":\"assistant\",\"content\":\"Z\"},{\"role\":\"tool\",\"content\":\"Z\"},{\"role\":\"tool\",\"content\":\"Z\"}]", "Z"},
-      {"[{\"role\":\"assistant\",\"tool_calls\":[{\"name\":\"Z\",\"arguments\":\"ZZ\"},{\"name\":\"Z\",\"arguments\":[1,2]}]}]", "Z[12]"},
+      {"[{\"role\":\"user\",\"content\":\"Z\"},{\"role\":\"assistant\",\"content\":\"Z\",\"reasoning_content\":\"\\nZ\\n\"}]",
+       "Z"},
+      {"[{\"role\":\"assistant\",\"content\":\"Z\"},{\"role\":\"tool\",\"content\":\"Z\"},{\"role\":\"tool\",\"content\":\"Z\"}]",
+       "Z"},
+      {"[{\"role\":\"assistant\",\"tool_calls\":[{\"name\":\"Z\",\"arguments\":\"ZZ\"},{\"name\":\"Z\",\"arguments\":[1,2]}]}]",
+       "Z[12]"},
       {"[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"Z\",\"arguments\":12}}]}]", "Z12"},
       {"{\"messages\":[{\"role\":\"user\",\"content\":\"Z\"}],\"enable_thinking\":false}", "Z"},
       {"[{\"role\":\"user\",\"content\":\"<|im_end|>\"}]", NULL},
@@ -114,19 +122,39 @@ static void check_mask(void) {
 /* JSON in, json.dumps(json.loads(x), ensure_ascii=False) out: Python 3.11. */
 static void check_json(void) {
   static const char *const cases[][2] = {
-      {"-0", "0"}, {"-0.0", "-0.0"}, {"1E5", "100000.0"}, {"1e16", "1e+16"}, {"1e15", "1000000000000000.0"}, {"1e-5", "1e-05"},
-      {"0.0001", "0.0001"}, {"123456789012345678901234567890", "123456789012345678901234567890"}, {"1.10", "1.1"}, {"1e400", "Infinity"},
-      {"-1e400", "-Infinity"}, {"1e-400", "0.0"}, {"5e-324", "5e-324"}, {"9007199254740993.0", "9007199254740992.0"}, {"[]", "[]"}, {"{}", "{}"},
-      {"[ [ ] , { } ]", "[[], {}]"}, {"{\"a\":1,\"b\":2,\"a\":3}", "{\"a\": 3, \"b\": 2}"},
-      {"{\"b\":{\"x\":1,\"x\":{\"y\":0,\"y\":[]}},\"b\":{\"z\":1,\"\\u007a\":null},\"a\":true}", "{\"b\": {\"z\": null}, \"a\": true}"},
+      {"-0", "0"},
+      {"-0.0", "-0.0"},
+      {"1E5", "100000.0"},
+      {"1e16", "1e+16"},
+      {"1e15", "1000000000000000.0"},
+      {"1e-5", "1e-05"},
+      {"0.0001", "0.0001"},
+      {"123456789012345678901234567890", "123456789012345678901234567890"},
+      {"1.10", "1.1"},
+      {"1e400", "Infinity"},
+      {"-1e400", "-Infinity"},
+      {"1e-400", "0.0"},
+      {"5e-324", "5e-324"},
+      {"9007199254740993.0", "9007199254740992.0"},
+      {"[]", "[]"},
+      {"{}", "{}"},
+      {"[ [ ] , { } ]", "[[], {}]"},
+      {"{\"a\":1,\"b\":2,\"a\":3}", "{\"a\": 3, \"b\": 2}"},
+      {"{\"b\":{\"x\":1,\"x\":{\"y\":0,\"y\":[]}},\"b\":{\"z\":1,\"\\u007a\":null},\"a\":true}",
+       "{\"b\": {\"z\": null}, \"a\": true}"},
       {"{\"\":0,\"a\":1,\"\":2,\"ab\":3,\"a\":4,\"ab\":5,\"\":6}", "{\"\": 6, \"a\": 4, \"ab\": 5}"},
-      {"[\"\\u00e9\\ud83d\\ude00\\/\\b\\f\\n\\r\\t\\u0001\\u007f\\\\\\\"\"]", "[\"\xc3\xa9\xf0\x9f\x98\x80/\\b\\f\\n\\r\\t\\u0001\x7f\\\\\\\"\"]"},
+      {"[\"\\u00e9\\ud83d\\ude00\\/\\b\\f\\n\\r\\t\\u0001\\u007f\\\\\\\"\"]",
+       "[\"\xc3\xa9\xf0\x9f\x98\x80/\\b\\f\\n\\r\\t\\u0001\x7f\\\\\\\"\"]"},
       {"[true,false,null,\"\"]", "[true, false, null, \"\"]"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char json[512], want[512];
-    snprintf(json, sizeof json, "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"name\":\"f\",\"arguments\":%s}]}],\"add_generation_prompt\":false}", cases[i][0]);
-    snprintf(want, sizeof want, "<|im_start|>assistant\n<tool_call>\n{\"name\": \"f\", \"arguments\": %s}\n</tool_call><|im_end|>\n", cases[i][1]);
+    snprintf(json, sizeof json,
+             "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"name\":\"f\",\"arguments\":%s}]}],\"add_generation_"
+             "prompt\":false}",
+             cases[i][0]);
+    snprintf(want, sizeof want,
+             "<|im_start|>assistant\n<tool_call>\n{\"name\": \"f\", \"arguments\": %s}\n</tool_call><|im_end|>\n", cases[i][1]);
     expect(json, strlen(json), want, strlen(want), cases[i][0]);
   }
 }
@@ -161,7 +189,8 @@ static const struct {
     {"[{\"role\":null,\"content\":\"x\"}]", SLM2_E_CHAT, "message 0: \"role\" is missing"},
     {"[" USER ",{\"role\":\"developer\",\"content\":\"x\"}]", SLM2_E_CHAT, "message 1: its role is none of"},
     {"[{\"role\":\"use\",\"content\":\"x\"}]", SLM2_E_CHAT, "message 0: its role is none of"},
-    {"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}]", SLM2_E_CHAT, "message 0: \"content\" must be a string or null"},
+    {"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}]", SLM2_E_CHAT,
+     "message 0: \"content\" must be a string or null"},
     {"[" USER ",{\"role\":\"tool\",\"content\":{}}]", SLM2_E_CHAT, "message 1: \"content\" must be a string or null"},
     {"[{\"role\":\"user\",\"content\":1}]", SLM2_E_CHAT, "message 0: \"content\" must be a string or null"},
     {"[{\"role\":\"system\",\"content\":null}]", SLM2_E_CHAT, "message 0: a first system message needs \"content\""},
@@ -169,17 +198,22 @@ static const struct {
     {"[{\"role\":\"assistant\",\"reasoning_content\":[]}]", SLM2_E_CHAT, "message 0: \"reasoning_content\" must be"},
     {"[{\"role\":\"assistant\",\"tool_calls\":{}}]", SLM2_E_CHAT, "message 0: \"tool_calls\" must be"},
     {"[{\"role\":\"assistant\",\"tool_calls\":[1]}]", SLM2_E_CHAT, "message 0: a tool call is not an object"},
-    {"[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":\"f\"}]}]", SLM2_E_CHAT, "message 0: a tool call's \"function\" is not an object"},
-    {"[{\"role\":\"assistant\",\"tool_calls\":[{\"arguments\":1}]}]", SLM2_E_CHAT, "message 0: a tool call's \"name\" is missing"},
-    {"[{\"role\":\"assistant\",\"tool_calls\":[{\"name\":null,\"arguments\":1}]}]", SLM2_E_CHAT, "message 0: a tool call's \"name\" is missing"},
-    {"[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\"},\"arguments\":1}]}]", SLM2_E_CHAT, "message 0: a tool call has no \"arguments\""},
+    {"[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":\"f\"}]}]", SLM2_E_CHAT,
+     "message 0: a tool call's \"function\" is not an object"},
+    {"[{\"role\":\"assistant\",\"tool_calls\":[{\"arguments\":1}]}]", SLM2_E_CHAT,
+     "message 0: a tool call's \"name\" is missing"},
+    {"[{\"role\":\"assistant\",\"tool_calls\":[{\"name\":null,\"arguments\":1}]}]", SLM2_E_CHAT,
+     "message 0: a tool call's \"name\" is missing"},
+    {"[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\"},\"arguments\":1}]}]", SLM2_E_CHAT,
+     "message 0: a tool call has no \"arguments\""},
 };
 
 static void check_refusals(void) {
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
     prompt p = render(refused[i].json, strlen(refused[i].json), NULL);
     CHECK_CASE(p.status == refused[i].status && p.error.code == p.status && p.n == 0, refused[i].json);
-    if (!CHECK_CASE(strstr(p.error.message, refused[i].message) != NULL, refused[i].json)) printf("  said: %s\n", p.error.message);
+    if (!CHECK_CASE(strstr(p.error.message, refused[i].message) != NULL, refused[i].json))
+      printf("  said: %s\n", p.error.message);
     drop(&p);
   }
   char deep[300] = "";
@@ -222,7 +256,8 @@ static void check_arguments(void) {
   CHECK(slm2_chat_scratch_bytes(SIZE_MAX, &need) == SLM2_E_ARGUMENT && need == 3);
   CHECK(slm2_chat_scratch_bytes(n, &need) == SLM2_OK && need <= sizeof scratch);
   CHECK(slm2_chat_render(SLM2_CHAT_NONE, json, n, NULL, scratch, need, text, mask, 256, &n_text, &error) == SLM2_E_UNSUPPORTED);
-  CHECK(slm2_chat_render((slm2_chat_format)9, json, n, NULL, scratch, need, text, mask, 256, &n_text, &error) == SLM2_E_UNSUPPORTED);
+  CHECK(slm2_chat_render((slm2_chat_format)9, json, n, NULL, scratch, need, text, mask, 256, &n_text, &error) ==
+        SLM2_E_UNSUPPORTED);
   CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, NULL, n, NULL, scratch, need, text, mask, 256, &n_text, &error) == SLM2_E_ARGUMENT);
   CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, json, n, NULL, NULL, need, text, mask, 256, &n_text, &error) == SLM2_E_ARGUMENT);
   CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, json, n, NULL, scratch + 1, need, text, mask, 256, &n_text, &error) == SLM2_E_ARGUMENT);
@@ -231,13 +266,17 @@ static void check_arguments(void) {
   CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, json, n, NULL, scratch, need, text, mask, 256, NULL, &error) == SLM2_E_ARGUMENT);
   CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, json, n, NULL, scratch, need - 1, text, mask, 256, &n_text, &error) == SLM2_E_MEMORY);
   CHECK(error.offset == UINT64_MAX && n_text == 7);
-  CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, json, n, NULL, scratch, need, text, mask, 256, &n_text, NULL) == SLM2_OK && n_text != 7);
+  CHECK(slm2_chat_render(SLM2_CHAT_QWEN3, json, n, NULL, scratch, need, text, mask, 256, &n_text, NULL) == SLM2_OK &&
+        n_text != 7);
 }
 
 /* Every cut of a conversation is refused as JSON, and stays inside its memory. */
 static void check_cuts(void) {
-  const char *json = "{\"messages\":[" USER ",{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"function\":{\"name\":\"\\u00e9\",\"arguments\":"
-                     "{\"a\":[1,-2.5e3,true,false,null,{}],\"a\":\"\\ud83d\\ude00\"}}}]},{\"role\":\"tool\",\"content\":\"y\"}],\"tools\":[{\"t\":[[]]}]}";
+  const char *json =
+      "{\"messages\":[" USER
+      ",{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"function\":{\"name\":\"\\u00e9\",\"arguments\":"
+      "{\"a\":[1,-2.5e3,true,false,null,{}],\"a\":\"\\ud83d\\ude00\"}}}]},{\"role\":\"tool\",\"content\":\"y\"}],\"tools\":[{"
+      "\"t\":[[]]}]}";
   size_t n = strlen(json);
   for (size_t cut = 0; cut < n; cut++) {
     prompt p = render(json, cut, NULL);
@@ -260,7 +299,8 @@ static void check_large(void) {
   drop(&p);
   static const char head[] = "[{\"role\":\"assistant\",\"content\":\"x\",\"tool_calls\":[{\"name\":\"f\",\"arguments\":";
   at = (size_t)sprintf(json, "%s{", head);
-  for (int i = 0; i < 60000; i++) at += (size_t)sprintf(json + at, "%s\"the same long beginning %d\":1", i == 0 ? "" : ",", i * 7 % 50000);
+  for (int i = 0; i < 60000; i++)
+    at += (size_t)sprintf(json + at, "%s\"the same long beginning %d\":1", i == 0 ? "" : ",", i * 7 % 50000);
   at += (size_t)sprintf(json + at, "}}]}]");
   p = render(json, at, NULL);
   CHECK(p.status == SLM2_OK && strstr(p.text, "\"the same long beginning 0\": 1, \"the same long beginning 7\": 1") != NULL);

@@ -40,7 +40,8 @@ static void describe(const slm2_tokenizer *t, const result *r, char *out, size_t
   for (size_t i = 0; i < r->n && at + 32 < capacity; i++) {
     size_t n;
     const uint8_t *text = slm2_token_bytes(t, r->ids[i], &n);
-    at += (size_t)snprintf(out + at, capacity - at, n == 1 && !slm2_token_is_added(t, r->ids[i]) ? "%.*s" : "[%.*s]", (int)n, (const char *)text);
+    at += (size_t)snprintf(out + at, capacity - at, n == 1 && !slm2_token_is_added(t, r->ids[i]) ? "%.*s" : "[%.*s]", (int)n,
+                           (const char *)text);
   }
 }
 
@@ -72,7 +73,7 @@ static const struct {
     {"<|x|>long", "111111110", "[<|x|>]long", NULL},
     {"<|x|>long", "111100000", "[<|x|]>long", NULL},
     {"<|x|>long", "110000000", "[<]|x|>long", NULL},
-    {"<|x|>long", "011111111", "<|x|>long", NULL},
+    {"<|x|>long", "011111111", "<|[x|>]long", NULL},
     {"<|x|><|x|>", "0000011111", "<|x|>[<|x|>]", NULL},
     {"<|x|><|x|>", "1011111111", "[<]|x|>[<|x|>]", NULL},
     {"e\xcc\x81", "111", "\xc3\xa9", NULL},
@@ -174,9 +175,9 @@ static const struct {
     {HEAD, 7, 9, SLM2_E_FORMAT, "reserved words are 0 and 9"},
     {ENDS, 0, 2000, SLM2_E_FORMAT, "token 0 ends at byte 2000 of"},
     {ENDS, 5, 0, SLM2_E_FORMAT, "token 5 ends at byte 0, before it begins (5)"},
-    {ENDS, TINY_LAST, 300, SLM2_E_FORMAT, "token 270 ends at byte 300, before it begins"},
+    {ENDS, TINY_LAST, 300, SLM2_E_FORMAT, "token 271 ends at byte 300, before it begins"},
     {ENDS, TINY_LAST - 1, 0xffffffff, SLM2_E_FORMAT, "token 269 ends at byte 4294967295 of"},
-    {MERGES, 0, 0xffffffff, SLM2_E_FORMAT, "merge 0 names id 4294967295, which has no token (271 ids)"},
+    {MERGES, 0, 0xffffffff, SLM2_E_FORMAT, "merge 0 names id 4294967295, which has no token (272 ids)"},
     {MERGES, 1, TINY_GAP, SLM2_E_FORMAT, "merge 0 names id 264, which has no token"},
     {MERGES, 2, TINY_X, SLM2_E_FORMAT, "merge 0 names id 265, an added token"},
     {MERGES, 2, 257, SLM2_E_FORMAT, "merge 0: token 257 is not its two parts joined"},
@@ -213,7 +214,7 @@ static void check_broken_texts(void) {
       {TINY_LT, "\xff", "added token 2 (id 267) is not valid UTF-8"},
       {TINY_E, "\xe9\x41", "added token 3 (id 268) is not valid UTF-8"},
       {TINY_THINK, "a\xef\xbf\xbd" "bcd", "added token 4 (id 269) is not valid UTF-8 without U+FFFD"},
-      {TINY_LAST, "<|x|>", "added tokens 265 and 270 have the same text"},
+      {TINY_LAST, "<|x|>", "added tokens 265 and 271 have the same text"},
   };
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     tiny_section s = tiny;
@@ -241,6 +242,39 @@ static void check_broken_texts(void) {
   tiny_handle h = tiny_open(s.bytes, s.n, &error);
   CHECK(h.t == NULL && strstr(error.message, "merges 0 and 1 are the same pair") != NULL);
   tiny_close(&h);
+}
+
+/* Pairs chosen to fall into one run of the merge table: refused, where each look-up would walk the whole run. */
+static void check_collisions(void) {
+  enum { SLOTS = 72, SLOT_BITS = 12, MOST = 2000 };
+  static struct { uint32_t left, right, slot; } pairs[MOST];
+  uint32_t n = 0;
+  for (uint32_t left = 0; left < 256; left++) {
+    for (uint32_t right = 0; right < 256; right++) {
+      uint32_t slot = (uint32_t)(slm2_pair_hash(left, right) >> (64 - SLOT_BITS));
+      if (slot < SLOTS && n < MOST) pairs[n].left = left, pairs[n].right = right, pairs[n++].slot = slot;
+    }
+  }
+  CHECK(n > 1080 && n < MOST);
+  uint8_t *bytes = malloc(32 + 4 * (256 + n) + 12 * n + 256 + 2 * n), *p = bytes + 32;
+  const uint32_t head[8] = {SLM2_TOKENIZER_MAGIC, SLM2_PRETOKENIZER_QWEN2, 256 + n, n, 0, 256 + 2 * n, 0, 0};
+  for (int i = 0; i < 8; i++) slm2_store_u32(bytes + 4 * i, head[i]);
+  for (uint32_t id = 0; id < 256 + n; id++, p += 4) slm2_store_u32(p, id < 256 ? id + 1 : 256 + 2 * (id - 255));
+  for (uint32_t pass = 0; pass < 2; pass++) { /* those of slot 0 last */
+    for (uint32_t i = 0; i < n; i++) {
+      if ((pairs[i].slot == 0) != (pass == 1)) continue;
+      slm2_store_u32(p, pairs[i].left), slm2_store_u32(p + 4, pairs[i].right), slm2_store_u32(p + 8, 256 + i);
+      p += 12;
+    }
+  }
+  for (uint32_t b = 0; b < 256; b++) *p++ = (uint8_t)b;
+  for (uint32_t i = 0; i < n; i++) *p++ = (uint8_t)pairs[i].left, *p++ = (uint8_t)pairs[i].right;
+  slm2_error error = {0};
+  tiny_handle h = tiny_open(bytes, (size_t)(p - bytes), &error);
+  CHECK_CASE(h.t == NULL && h.status == SLM2_E_FORMAT && strstr(error.message, "collides with more than 1024 others") != NULL,
+             error.message);
+  tiny_close(&h);
+  free(bytes);
 }
 
 /* Every cut is refused; random damage is refused or gives a tokenizer that works on any bytes. */
@@ -282,12 +316,14 @@ static void check_arguments(const slm2_tokenizer *t) {
   size_t bytes = 0, n = 77, need;
   slm2_tokenizer *out = NULL;
   uint32_t ids[64];
-  CHECK(slm2_tokenizer_bytes(NULL, 5, &bytes, &error) == SLM2_E_ARGUMENT && slm2_tokenizer_bytes(tiny.bytes, tiny.n, NULL, &error) == SLM2_E_ARGUMENT);
+  CHECK(slm2_tokenizer_bytes(NULL, 5, &bytes, &error) == SLM2_E_ARGUMENT &&
+        slm2_tokenizer_bytes(tiny.bytes, tiny.n, NULL, &error) == SLM2_E_ARGUMENT);
   CHECK(slm2_tokenizer_bytes(NULL, 0, &bytes, NULL) == SLM2_E_FORMAT && bytes == 0);
   CHECK(slm2_tokenizer_init(NULL, 0, tiny.bytes, tiny.n, &out, &error) == SLM2_E_ARGUMENT);
   _Alignas(16) static uint8_t aligned[8192];
   CHECK(slm2_tokenizer_init(aligned + 1, sizeof aligned - 1, tiny.bytes, tiny.n, &out, &error) == SLM2_E_ARGUMENT);
-  CHECK(slm2_tokenizer_init(aligned, 64, tiny.bytes, tiny.n, &out, &error) == SLM2_E_MEMORY && out == NULL && strstr(error.message, "64 were lent") != NULL);
+  CHECK(slm2_tokenizer_init(aligned, 64, tiny.bytes, tiny.n, &out, &error) == SLM2_E_MEMORY && out == NULL &&
+        strstr(error.message, "64 were lent") != NULL);
   CHECK(slm2_tokenize_scratch_bytes(5, NULL) == SLM2_E_ARGUMENT);
   CHECK(slm2_tokenize_scratch_bytes(SIZE_MAX, &n) == SLM2_E_ARGUMENT && n == 77);
   CHECK(slm2_tokenize_scratch_bytes((1u << 29) + 1, &n) == SLM2_E_ARGUMENT && n == 77);
@@ -311,7 +347,9 @@ static void check_arguments(const slm2_tokenizer *t) {
   CHECK(slm2_tokenize(t, text, 5, SLM2_SPECIALS_ON, NULL, aligned, need, ids, 3, &n, &error) == SLM2_OK && n == 3);
   const uint8_t *two = (const uint8_t *)"<|x|><|x|>";
   CHECK(slm2_tokenize_scratch_bytes(10, &need) == SLM2_OK && need <= sizeof aligned);
+  ids[1] = 0x77777777;
   CHECK(slm2_tokenize(t, two, 10, SLM2_SPECIALS_ON, NULL, aligned, need, ids, 1, &n, &error) == SLM2_E_MEMORY && n == 3);
+  CHECK(ids[1] == 0x77777777);
   CHECK(slm2_tokenize(t, NULL, 0, SLM2_SPECIALS_ON, NULL, NULL, 0, NULL, 0, &n, &error) == SLM2_OK && n == 0);
 }
 
@@ -338,7 +376,8 @@ static void check_lookups(const slm2_tokenizer *t) {
 
 /* A mebibyte of what would be slow if anything were quadratic: it would not end in this life. */
 static void check_long(const slm2_tokenizer *t) {
-  static const char *const units[] = {"a", " ", "\n", "\xff", "<", "'", "\xcc\x81", "\xcc\xb4\xcd\x85", "\xe1\x84\x80", "\xcd\x84", "<|x", "a "};
+  static const char *const units[] = {"a",        " ",   "\n", "\xff", "<", "'", "\xcc\x81", "\xcc\xb4\xcd\x85", "\xe1\x84\x80",
+                                      "\xcd\x84", "<|x", "a "};
   size_t n = 1u << 20;
   char *text = malloc(n);
   for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
@@ -347,7 +386,34 @@ static void check_long(const slm2_tokenizer *t) {
     CHECK_CASE(r.status == SLM2_OK && r.n != 0, units[i]);
     free(r.ids);
   }
-  free(text);
+  memset(text, 'a', n - 2);
+  memcpy(text + n - 2, "\xcc\x81", 2); /* one mark after a mebibyte that is NFC already */
+  result r = run(t, text, n, SLM2_SPECIALS_ON, NULL);
+  CHECK(r.status == SLM2_OK && slm2_token_length(t, r.ids[r.n - 1]) == 1);
+  free(r.ids), free(text);
+}
+
+/* Where composing must not happen, or just happens: Unicode Standard Annex 15; as Hugging Face's engine does. */
+static void check_nfc(void) {
+  static const char *const texts[][2] = {
+      {"a\xcc\x85\xcc\x81", "a\xcc\x85\xcc\x81"},                                   /* blocked by a mark of the same class */
+      {"a\xcc\xa3\xcc\x82", "\xe1\xba\xad"},                                       /* two marks */
+      {"a\xcc\x82\xcc\xa3", "\xe1\xba\xad"},                                       /* after reordering */
+      {"a\xcc\x81\xcc\xb4", "\xc3\xa1\xcc\xb4"},                                   /* past a lower class */
+      {"\xea\xb0\x80\xe1\x86\xa7", "\xea\xb0\x80\xe1\x86\xa7"},                   /* U+11A7 is no trailing consonant */
+      {"\xea\xb0\x80\xe1\x86\xa8", "\xea\xb0\x81"}, {"\xea\xb0\x81\xe1\x86\xa8", "\xea\xb0\x81\xe1\x86\xa8"},
+      {"\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8", "\xea\xb0\x81"},                   /* jamo */
+      {"\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc"}, {"\xe2\x84\xaa", "K"},         /* an exclusion; a singleton */
+      {"\xcc\x81", "\xcc\x81"}, {"\xcd\x84", "\xcc\x88\xcc\x81"},                   /* marks alone */
+      {"\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0", "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0"}, /* composes since Unicode 13, not there */
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    uint32_t scratch[64];
+    uint8_t out[64];
+    size_t n;
+    const uint8_t *got = slm2_nfc((const uint8_t *)texts[i][0], strlen(texts[i][0]), out, scratch, &n);
+    CHECK_CASE(n == strlen(texts[i][1]) && memcmp(got, texts[i][1], n) == 0, texts[i][0]);
+  }
 }
 
 int main(void) {
@@ -366,8 +432,10 @@ int main(void) {
     check_decoder(line);
   }
   vector_close(file);
+  check_nfc();
   check_broken();
   check_broken_texts();
+  check_collisions();
   check_damage();
   check_long(h.t);
   tiny_close(&h);
