@@ -132,8 +132,20 @@ def reference(template_path):
     return render
 
 
+def directed():
+    """Each text as the last answer, as an old one, and as a query that may be a tool's response."""
+    user = {"role": "user", "content": "Q"}
+    for text in TEXTS:
+        answer = {"role": "assistant", "content": text}
+        yield json.dumps([user, answer], ensure_ascii=False)
+        yield json.dumps([user, answer, user, {"role": "assistant", "content": "A"}], ensure_ascii=False)
+        yield json.dumps([user, {"role": "assistant", "content": "<think>r</think>A"}, {"role": "user", "content": text}, answer])
+
+
 def vectors(template_path, count, seed):
     render, made = reference(template_path), Conversations(seed)
+    for text in directed():
+        yield {"json": text, "prompt": render(text)}
     for _ in range(count):
         text = made.dump(made.conversation())
         yield {"json": text, "prompt": render(text)}
