@@ -3,8 +3,8 @@
 
   tests/fault/format_differential.py build/slm2 [EDITS]
 
-Edits of tiny synthetic files, of both weight forms: bytes and values of the header, order of its entries, data with the hashes made right
-again, lengths. Exits 1 at the first disagreement, or when edits of a kind were never accepted or never refused.
+Edits of tiny synthetic files, of both weight forms: bytes and values of the header, order of its entries, data with the
+hashes made right again, lengths. Exits 1 at the first disagreement, or when edits of a kind were never accepted or never refused.
 """
 import hashlib
 import json
@@ -63,7 +63,8 @@ def edit_order(rng, header, data):
 def edit_data(rng, header, data):
     """One byte of the data, under right hashes: only what the byte means counts."""
     changed = bytearray(data)
-    changed[rng.randrange(len(data)) if rng.random() < 0.5 else rng.randrange(4096)] = rng.choice([0, 1, 0x7c, 0x7f, 0x80, 0xfc, 0xff])
+    place = rng.randrange(len(data) if rng.random() < 0.5 else 4096)
+    changed[place] = rng.choice([0, 1, 0x7c, 0x7f, 0x80, 0xfc, 0xff])
     old, new = (hashlib.sha256(d).hexdigest().encode() for d in (data, bytes(changed)))
     return header.replace(old, new), bytes(changed)
 
@@ -84,7 +85,8 @@ def main():
         path = os.path.join(folder, "edited.slm2")
         files = []
         for layout in ["panels", "rows"]:
-            subprocess.run([slm2, "synth", path, "--shape", "tiny", "--seed", "1", "--layout", layout], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([slm2, "synth", path, "--shape", "tiny", "--seed", "1", "--layout", layout], check=True,
+                           stdout=subprocess.DEVNULL)
             with open(path, "rb") as f:
                 files.append(f.read())
         for edit in [edit_bytes, edit_value, edit_order, edit_data, edit_length]:
@@ -106,7 +108,7 @@ def main():
                         edit.__name__, i, "accepts" if accepted else "refuses", result.returncode, result.stderr.decode()))
                 verdicts[accepted] += 1
             if 0 in verdicts.values():
-                sys.exit("%s: %d accepted, %d refused: one of them was never tried" % (edit.__name__, verdicts[True], verdicts[False]))
+                sys.exit("%s: %d accepted, %d refused: one kind was never tried" % (edit.__name__, verdicts[True], verdicts[False]))
             print("ok %s: %d accepted, %d refused by both readers" % (edit.__name__, verdicts[True], verdicts[False]))
 
 

@@ -127,44 +127,59 @@ static void test_config_check(void) {
 static void test_field_check(void) {
   static const struct {
     const char *name;
-    size_t offset, n;
-    const char *bytes;
+    size_t offset;
+    const char *text; /* into a char array; NULL: */
+    uint64_t bits;    /* into a member of n bytes */
+    size_t n;
     slm2_status status;
   } cases[] = {
 #define AT(m) offsetof(slm2_header, m)
-    {"license", AT(license), 1, "", SLM2_E_FORMAT}, {"license", AT(license), 4, "MIT", SLM2_E_FORMAT},
-    {"license", AT(license), 4, "mit", SLM2_OK}, {"source", AT(source), 1, "", SLM2_E_FORMAT},
-    {"source", AT(source), 4, "a\"b", SLM2_E_FORMAT}, {"source", AT(source), 4, "a\\b", SLM2_E_FORMAT},
-    {"source", AT(source), 4, "a\nb", SLM2_E_FORMAT}, {"source", AT(source), 4, "a\xc3\xa9", SLM2_E_FORMAT},
-    {"source", AT(source), 64, "0123456789012345678901234567890123456789012345678901234567890123", SLM2_E_FORMAT},
-    {"source", AT(source), 64, "012345678901234567890123456789012345678901234567890123456789012", SLM2_OK},
-    {"source_revision", AT(source_revision), 4, "abc", SLM2_E_FORMAT},
-    {"source_revision", AT(source_revision), 8, "unknown", SLM2_OK},
-    {"source_revision", AT(source_revision), 41, "C1899de289a04d12100db370d81485cdf75e47ca", SLM2_E_FORMAT},
-    {"source_revision", AT(source_revision), 42, "c1899de289a04d12100db370d81485cdf75e47ca0", SLM2_E_FORMAT},
-    {"temperature", AT(generation.temperature), 4, "\x00\x00\x80\x7f", SLM2_E_FORMAT}, /* infinity; little-endian f32 bits */
-    {"temperature", AT(generation.temperature), 4, "\x00\x00\x80\xbf", SLM2_E_FORMAT},
-    {"temperature", AT(generation.temperature), 4, "\x00\x00\x00\x00", SLM2_OK},
-    {"top_p", AT(generation.top_p), 4, "\x00\x00\xc0\x7f", SLM2_E_FORMAT},
-    {"top_p", AT(generation.top_p), 4, "\x00\x00\x80\xbf", SLM2_E_FORMAT},
-    {"repetition_penalty", AT(generation.repeat_penalty), 4, "\x00\x00\x00\x00", SLM2_E_FORMAT},
-    {"repetition_penalty", AT(generation.repeat_penalty), 4, "\x00\x00\x80\x7f", SLM2_E_FORMAT},
-    {"bos_token_id", AT(generation.bos), 4, "\x20\x00\x00\x00", SLM2_E_TOKEN},
-    {"bos_token_id", AT(generation.bos), 4, "\x1f\x00\x00\x00", SLM2_OK},
-    {"pad_token_id", AT(generation.pad), 4, "\x20\x00\x00\x00", SLM2_E_TOKEN},
-    {"eos_token_ids", AT(generation.eos), 4, "\x20\x00\x00\x00", SLM2_E_TOKEN},
-    {"eos_token_ids", AT(generation.n_eos), 4, "\x09\x00\x00\x00", SLM2_E_FORMAT},
-    {"eos_token_ids", AT(generation.n_eos), 4, "\x00\x00\x00\x00", SLM2_OK},
-    {"tokenizer_bytes", AT(tokenizer_bytes), 8, "\x01\x00\x00\x10\x00\x00\x00\x00", SLM2_E_UNSUPPORTED},
-    {"tokenizer_bytes", AT(tokenizer_bytes), 8, "\x00\x00\x00\x10\x00\x00\x00\x00", SLM2_OK},
-    {"weight_form", AT(form), 4, "\x02\x00\x00\x00", SLM2_E_FORMAT},
-    {"chat_format", AT(chat_format), 4, "\x02\x00\x00\x00", SLM2_E_FORMAT},
+    {"license", AT(license), "", 0, 0, SLM2_E_FORMAT},
+    {"license", AT(license), "MIT", 0, 0, SLM2_E_FORMAT},
+    {"license", AT(license), "mit", 0, 0, SLM2_OK},
+    {"source", AT(source), "", 0, 0, SLM2_E_FORMAT},
+    {"source", AT(source), "a\"b", 0, 0, SLM2_E_FORMAT},
+    {"source", AT(source), "a\\b", 0, 0, SLM2_E_FORMAT},
+    {"source", AT(source), "a\nb", 0, 0, SLM2_E_FORMAT},
+    {"source", AT(source), "a\xc3\xa9", 0, 0, SLM2_E_FORMAT},
+    {"source", AT(source), "0123456789012345678901234567890123456789012345678901234567890123", 0, 0, SLM2_E_FORMAT}, /* no NUL */
+    {"source", AT(source), "012345678901234567890123456789012345678901234567890123456789012", 0, 0, SLM2_OK},
+    {"source_revision", AT(source_revision), "abc", 0, 0, SLM2_E_FORMAT},
+    {"source_revision", AT(source_revision), "unknown", 0, 0, SLM2_OK},
+    {"source_revision", AT(source_revision), "C1899de289a04d12100db370d81485cdf75e47ca", 0, 0, SLM2_E_FORMAT},
+    {"source_revision", AT(source_revision), "c1899de289a04d12100db370d81485cdf75e47ca0", 0, 0, SLM2_E_FORMAT},
+    {"temperature", AT(generation.temperature), NULL, 0x7f800000, 4, SLM2_E_FORMAT},
+    {"temperature", AT(generation.temperature), NULL, 0xbf800000, 4, SLM2_E_FORMAT},
+    {"temperature", AT(generation.temperature), NULL, 0x00000000, 4, SLM2_OK},
+    {"top_p", AT(generation.top_p), NULL, 0x7fc00000, 4, SLM2_E_FORMAT},
+    {"top_p", AT(generation.top_p), NULL, 0xbf800000, 4, SLM2_E_FORMAT},
+    {"repetition_penalty", AT(generation.repeat_penalty), NULL, 0x00000000, 4, SLM2_E_FORMAT},
+    {"repetition_penalty", AT(generation.repeat_penalty), NULL, 0x7f800000, 4, SLM2_E_FORMAT},
+    {"bos_token_id", AT(generation.bos), NULL, 32, 4, SLM2_E_TOKEN},
+    {"bos_token_id", AT(generation.bos), NULL, 31, 4, SLM2_OK},
+    {"pad_token_id", AT(generation.pad), NULL, 32, 4, SLM2_E_TOKEN},
+    {"eos_token_ids", AT(generation.eos), NULL, 32, 4, SLM2_E_TOKEN},
+    {"eos_token_ids", AT(generation.n_eos), NULL, 9, 4, SLM2_E_FORMAT},
+    {"eos_token_ids", AT(generation.n_eos), NULL, 0, 4, SLM2_OK},
+    {"tokenizer_bytes", AT(tokenizer_bytes), NULL, 268435457, 8, SLM2_E_UNSUPPORTED},
+    {"tokenizer_bytes", AT(tokenizer_bytes), NULL, 268435456, 8, SLM2_OK},
+    {"weight_form", AT(form), NULL, 2, 4, SLM2_E_FORMAT},
+    {"chat_format", AT(chat_format), NULL, 2, 4, SLM2_E_FORMAT},
 #undef AT
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     slm2_header h = format_header(&format_tiny, SLM2_FORM_ROWS, 5);
     slm2_error e = {0};
-    memcpy((char *)&h + cases[i].offset, cases[i].bytes, cases[i].n);
+    char *member = (char *)&h + cases[i].offset;
+    uint32_t bits32 = (uint32_t)cases[i].bits;
+    if (cases[i].text != NULL) {
+      size_t n = strlen(cases[i].text) + 1;
+      memcpy(member, cases[i].text, n > 64 ? 64 : n);
+    } else if (cases[i].n == 4) {
+      memcpy(member, &bits32, 4);
+    } else {
+      memcpy(member, &cases[i].bits, 8);
+    }
     CHECK_CASE(slm2_header_layout(&h, &e) == cases[i].status, cases[i].name);
     if (cases[i].status == SLM2_OK) continue;
     CHECK_CASE(strcmp(e.name, cases[i].name) == 0 && h.header_bytes == 0 && h.n_chunks == 0, cases[i].name);

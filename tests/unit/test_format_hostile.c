@@ -380,8 +380,8 @@ static void test_random_edits(void) {
       json[test_random(&seed) % n] = (uint8_t)alphabet[test_random(&seed) % (sizeof alphabet - 1)];
     }
     if (i % 4 == 0) { /* a piece moves */
-      size_t length = test_random(&seed) % 64, from = test_random(&seed) % (n - length), to = test_random(&seed) % (n - length);
-      memmove(json + to, f.bytes + 8 + from, length);
+      uint64_t length = test_random(&seed) % 64, from = test_random(&seed) % (n - length), to = test_random(&seed) % (n - length);
+      memmove(json + to, f.bytes + 8 + from, (size_t)length);
     }
     bad += !refused_or_same(json, n);
   }
