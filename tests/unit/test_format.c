@@ -124,65 +124,66 @@ static void test_config_check(void) {
     "1048576") != NULL); /* too many chunks for a header */
 }
 
-static void test_field_check(void) {
-  static const struct {
-    const char *name;
-    size_t offset;
-    const char *text; /* into a char array; NULL: */
-    uint64_t bits;    /* into a member of n bytes */
-    size_t n;
-    slm2_status status;
-  } cases[] = {
+static const struct {
+  const char *name;
+  size_t offset;
+  const char *text; /* into a char array; NULL: */
+  uint64_t bits;    /* into a member of n bytes */
+  size_t n;
+  slm2_status status;
+} field_cases[] = {
 #define AT(m) offsetof(slm2_header, m)
-    {"license", AT(license), "", 0, 0, SLM2_E_FORMAT},
-    {"license", AT(license), "MIT", 0, 0, SLM2_E_FORMAT},
-    {"license", AT(license), "mit", 0, 0, SLM2_OK},
-    {"source", AT(source), "", 0, 0, SLM2_E_FORMAT},
-    {"source", AT(source), "a\"b", 0, 0, SLM2_E_FORMAT},
-    {"source", AT(source), "a\\b", 0, 0, SLM2_E_FORMAT},
-    {"source", AT(source), "a\nb", 0, 0, SLM2_E_FORMAT},
-    {"source", AT(source), "a\xc3\xa9", 0, 0, SLM2_E_FORMAT},
-    {"source", AT(source), "0123456789012345678901234567890123456789012345678901234567890123", 0, 0, SLM2_E_FORMAT}, /* no NUL */
-    {"source", AT(source), "012345678901234567890123456789012345678901234567890123456789012", 0, 0, SLM2_OK},
-    {"source_revision", AT(source_revision), "abc", 0, 0, SLM2_E_FORMAT},
-    {"source_revision", AT(source_revision), "unknown", 0, 0, SLM2_OK},
-    {"source_revision", AT(source_revision), "C1899de289a04d12100db370d81485cdf75e47ca", 0, 0, SLM2_E_FORMAT},
-    {"source_revision", AT(source_revision), "c1899de289a04d12100db370d81485cdf75e47ca0", 0, 0, SLM2_E_FORMAT},
-    {"temperature", AT(generation.temperature), NULL, 0x7f800000, 4, SLM2_E_FORMAT},
-    {"temperature", AT(generation.temperature), NULL, 0xbf800000, 4, SLM2_E_FORMAT},
-    {"temperature", AT(generation.temperature), NULL, 0x00000000, 4, SLM2_OK},
-    {"top_p", AT(generation.top_p), NULL, 0x7fc00000, 4, SLM2_E_FORMAT},
-    {"top_p", AT(generation.top_p), NULL, 0xbf800000, 4, SLM2_E_FORMAT},
-    {"repetition_penalty", AT(generation.repeat_penalty), NULL, 0x00000000, 4, SLM2_E_FORMAT},
-    {"repetition_penalty", AT(generation.repeat_penalty), NULL, 0x7f800000, 4, SLM2_E_FORMAT},
-    {"bos_token_id", AT(generation.bos), NULL, 32, 4, SLM2_E_TOKEN},
-    {"bos_token_id", AT(generation.bos), NULL, 31, 4, SLM2_OK},
-    {"pad_token_id", AT(generation.pad), NULL, 32, 4, SLM2_E_TOKEN},
-    {"eos_token_ids", AT(generation.eos), NULL, 32, 4, SLM2_E_TOKEN},
-    {"eos_token_ids", AT(generation.n_eos), NULL, 9, 4, SLM2_E_FORMAT},
-    {"eos_token_ids", AT(generation.n_eos), NULL, 0, 4, SLM2_OK},
-    {"tokenizer_bytes", AT(tokenizer_bytes), NULL, 268435457, 8, SLM2_E_UNSUPPORTED},
-    {"tokenizer_bytes", AT(tokenizer_bytes), NULL, 268435456, 8, SLM2_OK},
-    {"weight_form", AT(form), NULL, 2, 4, SLM2_E_FORMAT},
-    {"chat_format", AT(chat_format), NULL, 2, 4, SLM2_E_FORMAT},
+  {"license", AT(license), "", 0, 0, SLM2_E_FORMAT},
+  {"license", AT(license), "MIT", 0, 0, SLM2_E_FORMAT},
+  {"license", AT(license), "mit", 0, 0, SLM2_OK},
+  {"source", AT(source), "", 0, 0, SLM2_E_FORMAT},
+  {"source", AT(source), "a\"b", 0, 0, SLM2_E_FORMAT},
+  {"source", AT(source), "a\\b", 0, 0, SLM2_E_FORMAT},
+  {"source", AT(source), "a\nb", 0, 0, SLM2_E_FORMAT},
+  {"source", AT(source), "a\xc3\xa9", 0, 0, SLM2_E_FORMAT},
+  {"source", AT(source), "0123456789012345678901234567890123456789012345678901234567890123", 0, 0, SLM2_E_FORMAT}, /* no NUL */
+  {"source", AT(source), "012345678901234567890123456789012345678901234567890123456789012", 0, 0, SLM2_OK},
+  {"source_revision", AT(source_revision), "abc", 0, 0, SLM2_E_FORMAT},
+  {"source_revision", AT(source_revision), "unknown", 0, 0, SLM2_OK},
+  {"source_revision", AT(source_revision), "C1899de289a04d12100db370d81485cdf75e47ca", 0, 0, SLM2_E_FORMAT},
+  {"source_revision", AT(source_revision), "c1899de289a04d12100db370d81485cdf75e47ca0", 0, 0, SLM2_E_FORMAT},
+  {"temperature", AT(generation.temperature), NULL, 0x7f800000, 4, SLM2_E_FORMAT},
+  {"temperature", AT(generation.temperature), NULL, 0xbf800000, 4, SLM2_E_FORMAT},
+  {"temperature", AT(generation.temperature), NULL, 0x00000000, 4, SLM2_OK},
+  {"top_p", AT(generation.top_p), NULL, 0x7fc00000, 4, SLM2_E_FORMAT},
+  {"top_p", AT(generation.top_p), NULL, 0xbf800000, 4, SLM2_E_FORMAT},
+  {"repetition_penalty", AT(generation.repeat_penalty), NULL, 0x00000000, 4, SLM2_E_FORMAT},
+  {"repetition_penalty", AT(generation.repeat_penalty), NULL, 0x7f800000, 4, SLM2_E_FORMAT},
+  {"bos_token_id", AT(generation.bos), NULL, 32, 4, SLM2_E_TOKEN},
+  {"bos_token_id", AT(generation.bos), NULL, 31, 4, SLM2_OK},
+  {"pad_token_id", AT(generation.pad), NULL, 32, 4, SLM2_E_TOKEN},
+  {"eos_token_ids", AT(generation.eos), NULL, 32, 4, SLM2_E_TOKEN},
+  {"eos_token_ids", AT(generation.n_eos), NULL, 9, 4, SLM2_E_FORMAT},
+  {"eos_token_ids", AT(generation.n_eos), NULL, 0, 4, SLM2_OK},
+  {"tokenizer_bytes", AT(tokenizer_bytes), NULL, 268435457, 8, SLM2_E_UNSUPPORTED},
+  {"tokenizer_bytes", AT(tokenizer_bytes), NULL, 268435456, 8, SLM2_OK},
+  {"weight_form", AT(form), NULL, 2, 4, SLM2_E_FORMAT},
+  {"chat_format", AT(chat_format), NULL, 2, 4, SLM2_E_FORMAT},
 #undef AT
-  };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+};
+
+static void test_field_check(void) {
+  for (size_t i = 0; i < sizeof field_cases / sizeof *field_cases; i++) {
     slm2_header h = format_header(&format_tiny, SLM2_FORM_ROWS, 5);
     slm2_error e = {0};
-    char *member = (char *)&h + cases[i].offset;
-    uint32_t bits32 = (uint32_t)cases[i].bits;
-    if (cases[i].text != NULL) {
-      size_t n = strlen(cases[i].text) + 1;
-      memcpy(member, cases[i].text, n > 64 ? 64 : n);
-    } else if (cases[i].n == 4) {
+    char *member = (char *)&h + field_cases[i].offset;
+    uint32_t bits32 = (uint32_t)field_cases[i].bits;
+    if (field_cases[i].text != NULL) {
+      size_t n = strlen(field_cases[i].text) + 1;
+      memcpy(member, field_cases[i].text, n > 64 ? 64 : n);
+    } else if (field_cases[i].n == 4) {
       memcpy(member, &bits32, 4);
     } else {
-      memcpy(member, &cases[i].bits, 8);
+      memcpy(member, &field_cases[i].bits, 8);
     }
-    CHECK_CASE(slm2_header_layout(&h, &e) == cases[i].status, cases[i].name);
-    if (cases[i].status == SLM2_OK) continue;
-    CHECK_CASE(strcmp(e.name, cases[i].name) == 0 && h.header_bytes == 0 && h.n_chunks == 0, cases[i].name);
+    CHECK_CASE(slm2_header_layout(&h, &e) == field_cases[i].status, field_cases[i].name);
+    if (field_cases[i].status == SLM2_OK) continue;
+    CHECK_CASE(strcmp(e.name, field_cases[i].name) == 0 && h.header_bytes == 0 && h.n_chunks == 0, field_cases[i].name);
   }
 }
 
