@@ -78,7 +78,8 @@ void cli_progress_show(cli_progress *p, const char *phase, uint64_t done, uint64
   bar[BAR_CELLS] = 0;
   bool large = total >= 1 << 20; /* bytes; otherwise tokens */
   fprintf(stderr, "\r%-10.10s [%s] %3d%%  %llu of %llu%s", phase, bar, (int)(share * 100.0),
-          (unsigned long long)(large ? done >> 20 : done), (unsigned long long)(large ? total >> 20 : total), large ? " MiB" : "");
+          (unsigned long long)(large ? done >> 20 : done), (unsigned long long)(large ? total >> 20 : total),
+          large ? " MiB" : "");
   fflush(stderr);
 }
 
