@@ -14,6 +14,7 @@
 #include "slm2/model.h"
 #include "slm2/sampler.h"
 #include "slm2/status.h"
+#include "slm2/trace.h"
 
 typedef struct slm2_session slm2_session;
 
@@ -66,6 +67,8 @@ typedef struct slm2_run {
   void *user;
   bool no_logits; /* without each_logits: not even the last ones. For a chunk that is not the last of its text: logits that
                      nobody asked for cannot overflow, so the status does not depend on how the text was cut [D5b] */
+  slm2_tap_fn *tap; /* NULL, or sees every stage of every token; logits where they are computed */
+  void *tap_user;
 } slm2_run;
 
 /* Computes n >= 1 more tokens. On OK the logits of the last one are ready. On any error or cancel the

@@ -7,6 +7,7 @@
 #include "kernel/kernel.h"
 #include "model/kv.h"
 #include "model/model.h"
+#include "slm2/trace.h"
 
 /* Rows of a matrix product between two looks at the cancel word [K14]. */
 #define SLM2_ROW_BLOCK 32u
@@ -44,12 +45,19 @@ typedef struct slm2_forward {
  * product and before every head's attention. */
 typedef const _Atomic(uint32_t) slm2_stop_word;
 
+/* Who watches a pass under way. Both may be NULL. */
+typedef struct slm2_watch {
+  slm2_stop_word *stop;
+  slm2_tap_fn *tap; /* sees every stage of every token */
+  void *user;       /* of the tap */
+} slm2_watch;
+
 /* Computes tokens ids[0..n) at positions position .. position + n - 1 through all layers: their keys and values are
  * stored, their residuals stay in the scratch. SLM2_E_NUMERICAL names stage, layer and position [D5]. */
 SLM2_NODISCARD slm2_status slm2_forward_tile(const slm2_forward *f, const uint32_t *ids, uint32_t n, uint32_t position,
-                                             slm2_stop_word *stop, slm2_error *error);
+                                             const slm2_watch *watch, slm2_error *error);
 /* Logits [vocab] of token t of the last tile, which began at position. */
 SLM2_NODISCARD slm2_status slm2_forward_logits(const slm2_forward *f, uint32_t t, uint32_t position, float *logits,
-                                               slm2_stop_word *stop, slm2_error *error);
+                                               const slm2_watch *watch, slm2_error *error);
 
 #endif

@@ -114,9 +114,10 @@ static slm2_status check_append(const slm2_session *s, uint32_t length, const ui
 
 /* Logits of the tile that began at position: of all its n tokens for each_logits, else of the last. */
 static slm2_status tile_logits(slm2_session *s, uint32_t n, uint32_t position, const slm2_run *run, slm2_error *error) {
+  const slm2_watch watch = {run->cancel, run->tap, run->tap_user};
   s->has_logits = false; /* overwritten from here on */
   for (uint32_t t = run->each_logits != NULL ? 0 : n - 1; t < n; t++) {
-    SLM2_TRY(slm2_forward_logits(&s->forward, t, position, s->logits, run->cancel, error));
+    SLM2_TRY(slm2_forward_logits(&s->forward, t, position, s->logits, &watch, error));
     if (run->each_logits != NULL) SLM2_TRY(run->each_logits(run->user, position + t, s->logits));
   }
   return SLM2_OK;
@@ -125,9 +126,10 @@ static slm2_status tile_logits(slm2_session *s, uint32_t n, uint32_t position, c
 SLM2_NOINLINE static slm2_status append(slm2_session *s, const uint32_t *ids, uint32_t n, const slm2_run *run,
                                         slm2_error *error) {
   const bool last_logits = !run->no_logits || run->each_logits != NULL;
+  const slm2_watch watch = {run->cancel, run->tap, run->tap_user};
   for (uint32_t done = 0; done < n;) {
     uint32_t tile = n - done < s->params.tile ? n - done : s->params.tile, position = s->length + done;
-    SLM2_TRY(slm2_forward_tile(&s->forward, ids + done, tile, position, run->cancel, error));
+    SLM2_TRY(slm2_forward_tile(&s->forward, ids + done, tile, position, &watch, error));
     done += tile;
     if (run->each_logits != NULL || (done == n && last_logits)) SLM2_TRY(tile_logits(s, tile, position, run, error));
     if (run->progress != NULL) run->progress(run->user, s->length + done, s->length + n);
