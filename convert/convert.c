@@ -232,6 +232,7 @@ static slm2_status write_sections(job *w, const slm2_sink *sink, slm2_convert_re
 static SLM2_NOINLINE slm2_status convert(job *w, const slm2_sink *sink, void *mem, size_t mem_bytes, slm2_convert_report *report,
                                          slm2_error *error) {
   slm2_arena arena;
+  if (!is_aligned(mem)) return slm2_fail(error, SLM2_E_ARGUMENT, operation, "mem", SLM2_NO_OFFSET, "mem is not 16-byte aligned");
   SLM2_TRY(prepare(w, error));
   slm2_arena_init(&arena, mem, mem_bytes);
   place(w, &arena);

@@ -1,5 +1,6 @@
 /* convert/convert.h: foreign model files to one SLM2 file. Freestanding and streaming: the same pipeline runs
- * natively and in wasm. It sees its inputs and its output only through these callbacks.
+ * natively and in wasm. It sees its inputs and its output only through these callbacks. Every lent block of memory
+ * (mem, scratch) begins at a multiple of 16 bytes; another one is refused with SLM2_E_ARGUMENT.
  */
 #ifndef SLM2_CONVERT_H
 #define SLM2_CONVERT_H

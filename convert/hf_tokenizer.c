@@ -3,6 +3,7 @@
  * text's own SHA-256, so nobody can prepare a file of colliding tokens. */
 #include "convert/convert.h"
 #include "convert/hf_pipeline.h"
+#include "convert/text.h"
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/error.h"
@@ -400,6 +401,8 @@ slm2_status slm2_tokenizer_convert(const char *json, size_t n, void *scratch, si
   job w = {.json = json};
   slm2_arena arena;
   uint8_t digest[32];
+  if (!is_aligned(scratch))
+    return refuse(error, SLM2_E_ARGUMENT, "scratch", SLM2_NO_OFFSET, "scratch is not 16-byte aligned", 0, 0);
   SLM2_TRY(slm2_tokenizer_scan_json(json, n, &w.scan, error));
   SLM2_TRY(check_counts(&w.scan, error));
   slm2_arena_init(&arena, scratch, scratch_bytes);

@@ -294,6 +294,8 @@ static slm2_status check_cover(const slm2_safetensors *st, slm2_error *error) {
 
 slm2_status slm2_st_open(const char *file, char *header, size_t n, uint64_t file_bytes, void *mem, size_t mem_bytes,
                          slm2_safetensors *out, slm2_error *error) {
+  if (!is_aligned(mem))
+    return slm2_fail(error, SLM2_E_ARGUMENT, "safetensors", "mem", SLM2_NO_OFFSET, "mem is not 16-byte aligned");
   if (mem_bytes < slm2_st_bytes(n)) {
     return slm2_fail(error, SLM2_E_MEMORY, "safetensors", file, SLM2_NO_OFFSET, "%s: needs %u bytes of memory, got %u", file,
                      (uint64_t)slm2_st_bytes(n), (uint64_t)mem_bytes);

@@ -58,7 +58,7 @@ SLM2_NODISCARD slm2_status slm2_st_header_length(const char *file, const uint8_t
 /* Memory for slm2_st_open of n header bytes. */
 size_t slm2_st_bytes(size_t n);
 /* Checks the n header bytes of a file of file_bytes. header is lent and written to: names with escapes are decoded in
- * place. It and mem must outlive *out. */
+ * place. It and mem (at a multiple of 16 bytes) must outlive *out. */
 SLM2_NODISCARD slm2_status slm2_st_open(const char *file, char *header, size_t n, uint64_t file_bytes, void *mem,
                                         size_t mem_bytes, slm2_safetensors *out, slm2_error *error);
 /* Tensor i < n_tensors, in the order of names. */

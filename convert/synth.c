@@ -195,6 +195,7 @@ static SLM2_NOINLINE slm2_status synth(job *w, const slm2_synth_params *params, 
                                        size_t mem_bytes, uint8_t identity[32], slm2_error *error) {
   uint8_t byte_tokenizer[SLM2_BYTE_TOKENIZER_MAX];
   slm2_arena arena;
+  if (!is_aligned(mem)) return slm2_fail(error, SLM2_E_ARGUMENT, operation, "mem", SLM2_NO_OFFSET, "mem is not 16-byte aligned");
   SLM2_TRY(prepare(w, params, byte_tokenizer, error));
   slm2_arena_init(&arena, mem, mem_bytes);
   place(w, &arena);

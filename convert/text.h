@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include "base/bytes.h"
 
+/* What every lent block must be: arrays of 64-bit words are placed in it. */
+static inline bool is_aligned(const void *mem) { return (uintptr_t)mem % 16 == 0; }
 static inline size_t text_length(const char *s) {
   size_t n = 0;
   while (s[n] != 0) n++;

@@ -426,6 +426,7 @@ static void test_faults(void) {
   CHECK(slm2_convert_bytes(&c->source, &bytes, &error) == SLM2_OK);
   void *mem = malloc(bytes);
   CHECK(slm2_convert_hf(&c->source, &sink, &panels, mem, bytes - 64, &r, &error) == SLM2_E_MEMORY);
+  CHECK(slm2_convert_hf(&c->source, &sink, &panels, (uint8_t *)mem + 8, bytes - 8, &r, &error) == SLM2_E_ARGUMENT);
   CHECK(slm2_convert_hf(&c->source, &sink, &panels, mem, bytes, &r, NULL) == SLM2_OK);
   sink.progress = NULL;
   CHECK(slm2_convert_hf(&c->source, &sink, &panels, mem, bytes, &r, &error) == SLM2_OK);

@@ -236,6 +236,7 @@ static void test_rules(void) {
   uint8_t *mem = malloc(scratch + capacity);
   CHECK(slm2_tokenizer_convert(json, n, mem, scratch - 1, mem + scratch, capacity, &out, &error) == SLM2_E_MEMORY);
   CHECK(slm2_tokenizer_convert(json, n, mem, scratch, mem + scratch, capacity - 1, &out, &error) == SLM2_E_MEMORY);
+  CHECK(slm2_tokenizer_convert(json, n, mem + 1, scratch, mem + scratch, capacity, &out, &error) == SLM2_E_ARGUMENT);
   CHECK(slm2_tokenizer_convert_bytes("", 0, &scratch, &capacity, &error) == SLM2_E_JSON);
   CHECK(slm2_tokenizer_convert_bytes("[]", 2, &scratch, &capacity, &error) == SLM2_E_UNSUPPORTED);
   CHECK(slm2_tokenizer_convert_bytes("{}", 2, &scratch, &capacity, &error) == SLM2_E_UNSUPPORTED);

@@ -1,23 +1,7 @@
 /* tests/unit/test_hf.c: config.json, generation_config.json, chat templates and known revisions. The real files of Qwen3
  * are in tests/data/qwen3; their right values stand in their own texts (transformers' key names). */
-#include "base/bytes.h"
-#include "base/sha256.h"
 #include "convert/hf.h"
-#include "tests/test.h"
-
-/* text with its first `from` replaced by `to`; exits when there is none. */
-static char *replaced(const char *text, const char *from, const char *to) {
-  const char *at = strstr(text, from);
-  if (at == NULL) {
-    printf("FAIL nothing to replace: %s\n", from);
-    exit(1);
-  }
-  char *out = malloc(strlen(text) + strlen(to) + 1);
-  memcpy(out, text, (size_t)(at - text));
-  strcpy(out + (at - text), to);
-  strcat(out, at + strlen(from));
-  return out;
-}
+#include "tests/unit/checkpoint.h"
 
 /* --- the real files --------------------------------------------------------------------------------- */
 

@@ -199,6 +199,9 @@ static void test_values(void) {
   /* too little memory */
   slm2_error error;
   slm2_safetensors st;
+  CHECK(slm2_st_open("F", o.header, sizeof header - 1, n, (char *)o.entries + 8, SIZE_MAX, &st, &error) == SLM2_E_ARGUMENT);
+  CHECK(slm2_index_shards("{}", 2, (char *)o.entries + 8, SIZE_MAX, NULL, 0, NULL, &error) == SLM2_E_ARGUMENT);
+  CHECK(slm2_index_shards("{}", 2, o.entries, 0, NULL, 0, NULL, &error) == SLM2_E_MEMORY);
   CHECK(slm2_st_open("F", o.header, sizeof header - 1, n, o.entries, slm2_st_bytes(sizeof header - 1) - 1, &st, &error) ==
         SLM2_E_MEMORY);
   close_file(&o);

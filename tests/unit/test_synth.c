@@ -193,6 +193,7 @@ static void test_faults(void) {
   slm2_sink sink = checkpoint_sink(c);
   c->fail_write = -1;
   CHECK(slm2_synth(&p, &sink, mem, bytes - 64, &r, &error) == SLM2_E_MEMORY && c->writes == 0 && r.zero_blocks == 99);
+  CHECK(slm2_synth(&p, &sink, (uint8_t *)mem + 4, bytes - 4, &r, &error) == SLM2_E_ARGUMENT);
   CHECK(slm2_synth(&p, &sink, mem, bytes, &r, &error) == SLM2_OK);
   long writes = c->writes;
   for (c->fail_write = 0; c->fail_write < writes; c->fail_write++) {
