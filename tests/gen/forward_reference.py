@@ -1,11 +1,14 @@
 """Whole forward passes by reference.py, on the synthetic models of tests/unit/tiny_model.h: the bits that slm2 must give.
 
     python tests/gen/forward_reference.py > tests/golden/tiny_forward.txt
+    python tests/gen/forward_reference.py --stages > tests/golden/tiny_stages.txt
 
 One line per model, profile, KV type and position: SHA-256 of the logits as little-endian f32, and the bits of the
-first three for a human to compare.
+first three for a human to compare. With --stages one line per model, profile, KV type, layer and stage: SHA-256 of the
+stage's values at all positions, one position after the other.
 """
 import hashlib
+import sys
 import numpy as np
 import reference as ref
 
@@ -77,35 +80,65 @@ def products(profile, x, *matrices):
     return [ref.matvec_q8(q, d, xq, a) for q, d in matrices]
 
 
-def forward(m, profile, kv, ids):
-    """Logits after every token, one token at a time (decode)."""
+def forward(m, profile, kv, ids, tap=lambda layer, stage, x: x):
+    """Logits after every token, one token at a time (decode). The tap sees every stage."""
     eps, dim = 1e-6, m.head_dim
     keys = [[[] for _ in range(m.kv_heads)] for _ in range(m.n_layers)]
     values = [[[] for _ in range(m.kv_heads)] for _ in range(m.n_layers)]
     store = (lambda x: x) if kv == "f32" else (lambda x: x.astype(np.float16).astype(F))
     for position, token in enumerate(ids):
-        x = ref.dequantise(*[part[token:token + 1] for part in m.embedding])[0]
+        x = tap(0, "embed", ref.dequantise(*[part[token:token + 1] for part in m.embedding])[0])
         c, s = ref.rope_table(position, m.freq)
         for i, w in enumerate(m.layers):
-            h = ref.rmsnorm(x, w["norm1"], eps)
+            h = tap(i, "attention_norm", ref.rmsnorm(x, w["norm1"], eps))
             q, k, v = products(profile, h, w["q"], w["k"], w["v"])
+            for stage, product in ("q_proj", q), ("k_proj", k), ("v_proj", v):
+                tap(i, stage, product)
+            q = [ref.rope(ref.rmsnorm(head, w["q_norm"], eps), c, s) for head in q.reshape(m.heads, dim)]
+            k = [ref.rope(ref.rmsnorm(head, w["k_norm"], eps), c, s) for head in k.reshape(m.kv_heads, dim)]
+            tap(i, "q_rope", np.concatenate(q))
+            tap(i, "k_rope", np.concatenate(k))
             for j in range(m.kv_heads):
-                part = slice(j * dim, j * dim + dim)
-                keys[i][j].append(store(ref.rope(ref.rmsnorm(k[part], w["k_norm"], eps), c, s)))
-                values[i][j].append(store(v[part]))
+                keys[i][j].append(store(k[j]))
+                values[i][j].append(store(v[j * dim:j * dim + dim]))
             out = []
             for j in range(m.heads):
-                head = ref.rope(ref.rmsnorm(q[j * dim:j * dim + dim], w["q_norm"], eps), c, s)
                 shared = j // (m.heads // m.kv_heads)
-                out.append(ref.attention(head, keys[i][shared], values[i][shared]))
-            x = (x + products(profile, np.concatenate(out), w["o"])[0]).astype(F)
-            h = ref.rmsnorm(x, w["norm2"], eps)
+                out.append(ref.attention(q[j], keys[i][shared], values[i][shared]))
+            out = tap(i, "attention", np.concatenate(out))
+            out = tap(i, "o_proj", products(profile, out, w["o"])[0])
+            x = tap(i, "attention_residual", (x + out).astype(F))
+            h = tap(i, "mlp_norm", ref.rmsnorm(x, w["norm2"], eps))
             gate, up = products(profile, h, w["gate"], w["up"])
-            x = (x + products(profile, ref.swiglu(gate, up), w["down"])[0]).astype(F)
-        yield products(profile, ref.rmsnorm(x, m.final_norm, eps), m.head)[0]
+            tap(i, "gate_proj", gate)
+            tap(i, "up_proj", up)
+            out = tap(i, "swiglu", ref.swiglu(gate, up))
+            out = tap(i, "down_proj", products(profile, out, w["down"])[0])
+            x = tap(i, "residual", (x + out).astype(F))
+        h = tap(m.n_layers, "final_norm", ref.rmsnorm(x, m.final_norm, eps))
+        yield tap(m.n_layers, "logits", products(profile, h, m.head)[0])
+
+
+def stages():
+    print("# model profile kv layer stage sha256 of all positions; made by tests/gen/forward_reference.py --stages")
+    for spec in MODELS:
+        m = Model(spec)
+        for profile in ("f32", "q8"):
+            for kv in ("f32", "f16"):
+                hashes = {}
+
+                def tap(layer, stage, x):
+                    hashes.setdefault((layer, stage), hashlib.sha256()).update(x.astype("<f4").tobytes())
+                    return x
+                for _ in forward(m, profile, kv, IDS, tap):
+                    pass
+                for (layer, stage), digest in hashes.items():
+                    print(m.name, profile, kv, layer, stage, digest.hexdigest(), flush=True)
 
 
 def main():
+    if sys.argv[1:] == ["--stages"]:
+        return stages()
     print("# model profile kv position sha256 first-three-logits; made by tests/gen/forward_reference.py")
     print("# ids " + " ".join(map(str, IDS)))
     for spec in MODELS:
