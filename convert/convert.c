@@ -158,60 +158,11 @@ static slm2_status recognise_chat(job *w, slm2_convert_report *report, slm2_erro
   return SLM2_OK;
 }
 
-/* --- known revisions [R4] --------------------------------------------------------------------------------- */
-
-static bool text_is(const slm2_source *s, slm2_source_file file, const char *digits) {
-  uint8_t sha256[32];
-  if (s->text[file] == NULL) return false;
-  slm2_sha256_of(s->text[file], s->text_bytes[file], sha256);
-  return slm2_known_hash_is(digits, sha256);
-}
-
-/* The shard of a revision that has this size; sizes within a revision differ. */
-static const slm2_known_shard *shard_of(const slm2_known_revision *r, uint64_t bytes) {
-  for (uint32_t i = 0; i < r->n_shards; i++) {
-    if (r->shards[i].bytes == bytes) return &r->shards[i];
-  }
-  return NULL;
-}
-
-/* The revision whose small files and sizes these are. The weights are hashed only for such a candidate. */
-static const slm2_known_revision *find_candidate(const slm2_source *s) {
-  for (uint32_t k = 0; k < slm2_n_known_revisions; k++) {
-    const slm2_known_revision *r = &slm2_known_revisions[k];
-    uint32_t i = 0;
-    while (i < s->n_shards && shard_of(r, s->shard_bytes[i]) != NULL) i++;
-    if (i != s->n_shards || i != r->n_shards || s->text[SLM2_SOURCE_CHAT_TEMPLATE] != NULL) continue;
-    if (text_is(s, SLM2_SOURCE_CONFIG, r->config) && text_is(s, SLM2_SOURCE_GENERATION, r->generation) &&
-        text_is(s, SLM2_SOURCE_TOKENIZER, r->tokenizer) && text_is(s, SLM2_SOURCE_TOKENIZER_CONFIG, r->tokenizer_config)) {
-      return r;
-    }
-  }
-  return NULL;
-}
-
 static slm2_status recognise_revision(job *w, const slm2_sink *sink, slm2_error *error) {
-  const slm2_source *s = w->source;
-  const slm2_known_revision *r = find_candidate(s);
+  const slm2_known_revision *r;
+  size_t n = SLM2_PANEL_ROWS * 4 * (size_t)w->buffers.max_cols;
+  SLM2_TRY(slm2_known_match(slm2_known_revisions, slm2_n_known_revisions, w->source, sink, w->buffers.raw, n, &r, error));
   if (r == NULL) return SLM2_OK;
-  uint64_t total = 0, done = 0, reported = 0;
-  size_t piece = SLM2_PANEL_ROWS * 4 * (size_t)w->buffers.max_cols;
-  for (uint32_t i = 0; i < s->n_shards; i++) total += s->shard_bytes[i];
-  for (uint32_t i = 0; i < s->n_shards; i++) {
-    slm2_sha256 hash;
-    uint8_t sha256[32];
-    slm2_sha256_init(&hash);
-    for (uint64_t at = 0; at < s->shard_bytes[i];) {
-      size_t n = s->shard_bytes[i] - at < piece ? (size_t)(s->shard_bytes[i] - at) : piece;
-      SLM2_TRY(s->read(s->user, i, at, w->buffers.raw, n, error));
-      slm2_sha256_update(&hash, w->buffers.raw, n);
-      at += n;
-      done += n;
-      slm2_report(sink, "hash", done, total, &reported);
-    }
-    slm2_sha256_final(&hash, sha256);
-    if (!slm2_known_hash_is(shard_of(r, s->shard_bytes[i])->sha256, sha256)) return SLM2_OK;
-  }
   text_copy(w->header.source, sizeof w->header.source, r->source);
   text_copy(w->header.source_revision, sizeof w->header.source_revision, r->revision);
   text_copy(w->header.license, sizeof w->header.license, r->license);

@@ -3,7 +3,7 @@
 #ifndef SLM2_CONVERT_HF_H
 #define SLM2_CONVERT_HF_H
 
-#include "slm2/format.h"
+#include "convert/convert.h"
 #include "base/json.h"
 
 /* config.json of a dense Qwen3. Its special ids go to *ids (bos, pad, eos), defaults of generation_config.json. */
@@ -38,10 +38,15 @@ typedef struct slm2_known_revision {
   const char *source, *revision, *license;
   const char *config, *generation, *tokenizer, *tokenizer_config; /* SHA-256, 64 hexadecimal digits */
   uint32_t n_shards;
-  slm2_known_shard shards[SLM2_KNOWN_MAX_SHARDS]; /* in the order of their names */
+  slm2_known_shard shards[SLM2_KNOWN_MAX_SHARDS]; /* their sizes differ */
 } slm2_known_revision;
 extern const slm2_known_revision slm2_known_revisions[];
 extern const uint32_t slm2_n_known_revisions;
+/* Which of n revisions this source is, NULL for none: its small files and shards are exactly those. The weights are read
+ * (through the n_buffer bytes) only when everything else fits. */
+SLM2_NODISCARD slm2_status slm2_known_match(const slm2_known_revision *table, uint32_t n, const slm2_source *source,
+                                            const slm2_sink *sink, uint8_t *buffer, size_t n_buffer,
+                                            const slm2_known_revision **out, slm2_error *error);
 /* Whether digits spell this hash. */
 bool slm2_known_hash_is(const char *digits, const uint8_t sha256[32]);
 

@@ -8,6 +8,7 @@
 #include "base/json.h"
 
 #define WHAT "model.safetensors.index.json"
+#define INDEX_MAX (UINT32_C(1) << 28) /* bytes: offsets fit 32 bits, and so does the scratch on a 32-bit machine */
 
 typedef struct index_text {
   slm2_json map; /* just behind the '{' of weight_map */
@@ -153,7 +154,7 @@ slm2_status slm2_index_shards(const char *json, size_t n, void *mem, size_t mem_
   key_span *keys = mem;
   size_t n_keys = 0;
   uint32_t found = 0, last = 0;
-  if (n > UINT32_MAX) return slm2_fail(error, SLM2_E_FORMAT, "index", WHAT, SLM2_NO_OFFSET, "%u bytes long", (uint64_t)n);
+  if (n > INDEX_MAX) return slm2_fail(error, SLM2_E_FORMAT, "index", WHAT, SLM2_NO_OFFSET, "%u bytes long", (uint64_t)n);
   if (!is_aligned(mem)) return slm2_fail(error, SLM2_E_ARGUMENT, "index", "mem", SLM2_NO_OFFSET, "mem is not 16-byte aligned");
   if (mem_bytes < slm2_index_bytes(n)) {
     return slm2_fail(error, SLM2_E_MEMORY, "index", WHAT, SLM2_NO_OFFSET, "needs %u bytes of memory, got %u",

@@ -325,11 +325,63 @@ static void test_known(void) {
   }
 }
 
+/* Recognition itself, with a table that knows the tiny untied checkpoint. */
+static void test_match(void) {
+  checkpoint *c = checkpoint_load("tests/data/hf-tiny/untied");
+  slm2_sink sink = checkpoint_sink(c);
+  slm2_error error;
+  char digits[8][65];
+  slm2_known_revision known[2] = {slm2_known_revisions[0], {.source = "tiny", .n_shards = 4}};
+  const slm2_known_revision *found;
+  const slm2_source_file files[] = {SLM2_SOURCE_CONFIG, SLM2_SOURCE_GENERATION, SLM2_SOURCE_TOKENIZER,
+                                    SLM2_SOURCE_TOKENIZER_CONFIG};
+  const char **hashes[] = {&known[1].config, &known[1].generation, &known[1].tokenizer, &known[1].tokenizer_config};
+  uint8_t sha[32], buffer[1000];
+  for (int i = 0; i < 4; i++) {
+    slm2_sha256_of(c->source.text[files[i]], c->source.text_bytes[files[i]], sha);
+    slm2_hex(sha, 32, digits[i]);
+    *hashes[i] = digits[i];
+    slm2_sha256_of(c->shards[i], (size_t)c->shard_bytes[i], sha);
+    slm2_hex(sha, 32, digits[4 + i]);
+    known[1].shards[3 - i] = (slm2_known_shard){c->shard_bytes[i], digits[4 + i]}; /* the order does not matter */
+  }
+  checkpoint_set_text(c, SLM2_SOURCE_CHAT_TEMPLATE, NULL);
+#define MATCH() slm2_known_match(known, 2, &c->source, &sink, buffer, sizeof buffer, &found, &error)
+  CHECK(MATCH() == SLM2_OK && found == &known[1] && c->reads > 180);
+  /* one byte of a shard, and a hash of each small file: the weights are not even read for the latter */
+  c->shards[2][c->shard_bytes[2] - 1] ^= 1;
+  CHECK(MATCH() == SLM2_OK && found == NULL);
+  c->shards[2][c->shard_bytes[2] - 1] ^= 1;
+  for (int i = 0; i < 4; i++) {
+    digits[i][63] = digits[i][63] == '0' ? '1' : '0';
+    c->reads = 0;
+    CHECK(MATCH() == SLM2_OK && found == NULL && c->reads == 0);
+    slm2_sha256_of(c->source.text[files[i]], c->source.text_bytes[files[i]], sha);
+    slm2_hex(sha, 32, digits[i]);
+  }
+  CHECK(MATCH() == SLM2_OK && found == &known[1]);
+  c->shard_bytes[0]--;
+  CHECK(MATCH() == SLM2_OK && found == NULL);
+  c->shard_bytes[0]++;
+  c->reads = 0;
+  c->fail_read = 77;
+  CHECK(MATCH() == SLM2_E_IO);
+  c->fail_read = -1;
+  checkpoint_set_text(c, SLM2_SOURCE_CHAT_TEMPLATE, "another template");
+  CHECK(MATCH() == SLM2_OK && found == NULL);
+  checkpoint_set_text(c, SLM2_SOURCE_CHAT_TEMPLATE, NULL);
+  checkpoint_set_text(c, SLM2_SOURCE_GENERATION, NULL);
+  CHECK(MATCH() == SLM2_OK && found == NULL);
+  CHECK(c->progress_faults == 0);
+  checkpoint_free(c);
+}
+
 int main(void) {
   test_real();
   test_config();
   test_generation();
   test_templates();
   test_known();
+  test_match();
   return test_end("hf");
 }

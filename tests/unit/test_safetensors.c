@@ -242,7 +242,7 @@ static void test_many(void) {
 }
 
 /* Random changes of a good header: refused, or a file whose tensors lie inside it. No step outside the lent memory. */
-static void test_mutations(void) {
+static void test_mutations(int runs) {
   static const char header[] = "{\"__metadata__\":{\"format\":\"pt\"},\"model.a\":" ENTRY(
       "BF16", "2,3", 4, 16) ",\"w.\\u00e4\":" ENTRY("F32", "1", 0, 4) "}  ";
   static const char alphabet[] = "{}[]\",:0123456789\\u-e. ab\xff\x01";
@@ -250,7 +250,7 @@ static void test_mutations(void) {
   unsigned accepted = 0;
   size_t n;
   uint8_t *good = make_file(header, sizeof header - 1, 16, &n);
-  for (int run = 0; run < 20000; run++) {
+  for (int run = 0; run < runs; run++) {
     uint8_t *file = malloc(n);
     memcpy(file, good, n);
     for (uint64_t k = 1 + test_random(&state) % 3; k > 0; k--) {
@@ -284,8 +284,8 @@ static void test_mutations(void) {
     close_file(&o);
     free(file);
   }
-  printf("test_safetensors: mutations from seed 20, %u of 20000 still good\n", accepted);
-  CHECK(accepted > 100 && accepted < 15000);
+  printf("test_safetensors: mutations from seed 20, %u of %d still good\n", accepted, runs);
+  CHECK((int)accepted > runs / 200 && (int)accepted < runs);
   free(good);
 }
 
@@ -442,12 +442,12 @@ static void test_index_check(void) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   test_parser_files();
   test_headers();
   test_values();
   test_many();
-  test_mutations();
+  test_mutations(argc > 1 ? atoi(argv[1]) : 20000);
   test_index_files();
   test_indexes();
   test_long_index();
