@@ -31,7 +31,8 @@ static const char inside_help[] =
   "/seed N   seed of the answers from now on\n"
   "/stats    tokens, speed, finish and seed of the last answer\n"
   "/quit     end (or Ctrl-D)\n"
-  "Ctrl-C stops an answer. Put a blank before a message that begins with /.\n";
+  "Ctrl-C stops an answer. Put a blank before a message that begins with /\n"
+  "(/think and /no_think are part of a message).\n";
 
 typedef struct chat_state {
   const char *file, *system;
@@ -171,6 +172,12 @@ static void set_seed(chat_state *c, const char *text) {
   else cli_complain(CLI_USAGE, "/seed", "\"%.100s\" is not a whole number from 0 to %llu", text, (unsigned long long)UINT64_MAX);
 }
 
+/* Qwen3's switches inside a message are not ours. */
+static bool is_command(const char *line) {
+  size_t n = strcspn(line, " \t");
+  return line[0] == '/' && !(n == 6 && memcmp(line, "/think", 6) == 0) && !(n == 9 && memcmp(line, "/no_think", 9) == 0);
+}
+
 /* Whether the chat goes on. */
 static bool command(chat_state *c, char *line) {
   char *value = line + strcspn(line, " \t");
@@ -213,7 +220,7 @@ static int talk(chat_state *c) {
     }
     while (line.n > 0 && strchr("\r\n", line.bytes[line.n - 1]) != NULL) line.bytes[--line.n] = 0;
     if (strspn(line.bytes, " \t") == line.n) continue;
-    if (line.bytes[0] == '/') {
+    if (is_command(line.bytes)) {
       if (!command(c, line.bytes)) break;
       continue;
     }

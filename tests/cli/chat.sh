@@ -25,6 +25,10 @@ for word in /save /load; do
   checks=$((checks + 1))
   ! grep -q "$word" "$work/err" || fail "/help lists $word"
 done
+feed '/think Hi\n' chat "$hf" --temperature 0 --max-tokens 5
+cp "$work/out" "$work/a"
+"$slm2" run "$hf" -p '/think Hi' --temperature 0 --max-tokens 5 >"$work/b" 2>/dev/null
+check "/think belongs to the message" cmp "$work/a" "$work/b"
 feed '/seed 7\nTell me\n' chat "$hf" --max-tokens 9
 cp "$work/out" "$work/a"
 feed 'Tell me\n' chat "$hf" --max-tokens 9 --seed 7
