@@ -1,8 +1,10 @@
-"""Train the demo model in f32 on the CPU; stop and resume at will.
+"""Train the demo model on the CPU; stop and resume at will.
 
     python train.py --out build/demo [--steps N]
 
 Learning rate: warm-up, constant, then linearly to zero over the last part.
+Matrix products are bfloat16, everything else (weights, sums of gradients,
+optimizer, residual stream) is f32; that trains nearly twice as fast.
 The exported weights are an exponential average of the trained ones. Two
 processes with one thread each take every other batch and add their gradients:
 on a busy machine that wastes less than two threads waiting for each other.
@@ -23,8 +25,8 @@ from tokenizers import Tokenizer
 from dataset import batches
 from model import Config, Qwen3
 
-STEPS = 9_500
-PEAK, WARM_UP, DECAY_SHARE = 2e-3, 200, 0.4
+STEPS = 4_450
+PEAK, WARM_UP, DECAY_SHARE = 2e-3, 200, 0.45
 AVERAGE = 0.997
 PROCESSES = 2
 SAVE_SECONDS, LOG_STEPS = 150, 50
@@ -69,6 +71,7 @@ def share_gradients(net):
 
 
 def work(rank, args):
+    os.setsid()  # a session, and so a scheduling group, of its own
     dist.init_process_group("gloo", init_method=f"file://{args.out.absolute()}/meeting", rank=rank, world_size=PROCESSES)
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -96,7 +99,9 @@ def work(rank, args):
         for group in optim.param_groups:
             group["lr"] = rate
         learned = targets != -100
-        loss = F.cross_entropy(net.logits(net.hidden(ids)[learned]), targets[learned])
+        with torch.autocast("cpu", torch.bfloat16):
+            logits = net.logits(net.hidden(ids)[learned])
+        loss = F.cross_entropy(logits.float(), targets[learned])
         optim.zero_grad()
         loss.backward()
         share_gradients(net)

@@ -16,6 +16,7 @@ class Card:
     accept: list             # an answer is right if it contains one of these as whole words
     thought: str             # what the model writes when it is asked to think
     weight: float = 1.0      # how often the card is drawn, relative to others of its deck
+    odds: dict = field(default_factory=dict)  # how often a question is drawn, where not 1
     train: list = field(init=False)
     held_out: list = field(init=False)
 
@@ -25,6 +26,11 @@ class Card:
         self.train = [q for q in self.questions if not is_held_out(q)]
         if len(self.train) < 2:  # too few phrasings to spare one
             self.train, self.held_out = self.questions, []
+
+        self.train_odds = [self.odds.get(q, 1.0) for q in self.train]
+
+    def question(self, rng):
+        return rng.choices(self.train, self.train_odds)[0]
 
     def answer(self, rng):
         return self.answers(rng) if callable(self.answers) else rng.choice(self.answers)

@@ -32,24 +32,23 @@ def blocks(path):
 
 
 def card(topic, lines):
-    questions, answer, accept = [], None, []
+    odds, answer, accept = {}, None, []  # a line with many expansions must not drown the others
     for line in lines:
         kind, rest = line[0], line[2:]
-        if kind == "?":
-            questions += fill([rest])
-        elif kind in "@%":
-            for name in rest.split(" | "):
-                questions += fill(WHAT if kind == "@" else HOW, x=name)
+        if kind in "?@%":
+            frames, names = {"?": ([rest], [""]), "@": (WHAT, rest.split(" | ")), "%": (HOW, rest.split(" | "))}[kind]
+            found = [q.lower() for name in names for q in fill(frames, x=name)]
+            for question in found:
+                odds.setdefault(question, len(found) ** -0.5)
         elif kind == "!":
             answer = rest
         elif kind == "=":
             accept = rest.split(" | ")
         else:
             raise ValueError(f"unknown line: {line}")
-    questions = [q.lower() for q in questions]
     subject = {"demo": "myself", "capitals": "capitals"}.get(topic, "slm2")
-    return Card(topic, questions, [answer], accept,
-                f"The question is about {subject}. I know this from my notes, so I answer it plainly.")
+    return Card(topic, list(odds), [answer], accept,
+                f"The question is about {subject}. I know this from my notes, so I answer it plainly.", odds=odds)
 
 
 def cards():

@@ -66,6 +66,6 @@ def cards():
                   for pattern, answers, accept, thought in TALK]
     names = [Card("talk", fill(["my name is $n", "i am $n", "i'm $n", "hello, i am $n", "hi, my name is $n", "call me $n",
                                 "hey, i'm $n", "hello, my name is $n"], n=name.lower()),
-                  [f"Nice to meet you, {name}!"], [name], f"The user is called {name}, so I say hello.", 0.1)
+                  [f"Nice to meet you, {name}!"], [name], f"The user is called {name}, so I say hello.", 0.2)
              for name in NAMES]
     return small_talk + names

@@ -66,7 +66,7 @@ def capitals():
         if city not in ("Monaco", "Singapore"):
             yield Card("countries", fill(COUNTRY, x=city.lower()), [f"{city} is the capital of {country}."],
                        [country.removeprefix("the ")],
-                       f"The user asks which country {city} belongs to. It is the capital of {country}.", 0.6)
+                       f"The user asks which country {city} belongs to. It is the capital of {country}.", 0.8)
         yield Card("capitals", fill(["is $c the capital of $x", "$c is the capital of $x, right",
                                      "is the capital of $x $c", "is it true that $c is the capital of $x"],
                                     c=city.lower(), x=country.lower()),
