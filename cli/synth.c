@@ -6,7 +6,7 @@
 static const char help[] =
   "slm2 synth OUT.slm2 --shape NAME [--seed N]: a file with real shapes and synthetic weights, the same bytes on every machine.\n"
   "\n"
-  "  --shape NAME         tiny, small, qwen3-0.6b, qwen3-1.7b, qwen3-4b or qwen3-8b\n"
+  "  --shape NAME         tiny, small, qwen3-0.6b, qwen3-0.6b-4layer, qwen3-1.7b, qwen3-4b or qwen3-8b\n"
   "  --seed N             seed of the weights (default 1)\n"
   "  --layout panels|rows storage of the 2-D weights (default panels); both give the same bits\n"
   "  --tokenizer HF_DIR   take tokenizer.json from this folder; small shapes then grow to its vocabulary\n"

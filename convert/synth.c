@@ -33,6 +33,7 @@ static const struct {
     {"qwen3-1.7b", {2048, 6144, 28, 16, 8, 128, 151936, 40960, 1000000, 1e-6f, true}},
     {"qwen3-4b", {2560, 9728, 36, 32, 8, 128, 151936, 40960, 1000000, 1e-6f, true}},
     {"qwen3-8b", {4096, 12288, 36, 32, 8, 128, 151936, 40960, 1000000, 1e-6f, false}},
+    {"qwen3-0.6b-4layer", {1024, 3072, 4, 16, 8, 128, 151936, 40960, 1000000, 1e-6f, true}},
     {"small", {256, 768, 4, 8, 4, 64, 0, 40960, 1000000, 1e-6f, true}},
     {"tiny", {64, 96, 2, 4, 2, 32, 0, 40960, 1000000, 1e-6f, true}},
 };
@@ -52,7 +53,7 @@ slm2_status slm2_synth_shape(const char *name, uint32_t n_tokens, slm2_config *c
     return SLM2_OK;
   }
   return slm2_fail(error, SLM2_E_ARGUMENT, operation, name, SLM2_NO_OFFSET,
-                   "no shape %s; there are qwen3-0.6b, qwen3-1.7b, qwen3-4b, qwen3-8b, small and tiny", name);
+                   "no shape %s; there are qwen3-0.6b, qwen3-1.7b, qwen3-4b, qwen3-8b, qwen3-0.6b-4layer, small and tiny", name);
 }
 
 /* --- the generator ------------------------------------------------------------------------------------------ */
