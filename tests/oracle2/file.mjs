@@ -89,7 +89,7 @@ function checkMeta(meta) {
 }
 
 // Where block b of a row lies: its scale, and its 32 weights by fours of columns.
-function places(form, columns) {
+export function places(form, columns) {
   const blocks = columns / 32;
   if (form === 'Q8_0') return (r, b) => ({ d: 34 * (r * blocks + b), q: 34 * (r * blocks + b) + 2, step: 4 });
   return (r, b) => {

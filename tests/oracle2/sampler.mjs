@@ -40,17 +40,17 @@ export function* chacha8(seed) {
 const sumOf = values => values.reduce((acc, v) => fround(acc + v), 0); // [D6]
 const normalised = p => { const sum = sumOf(p); return p.map(v => fround(v / sum)); };
 
-function finite(z) {
-  if (!allFinite(z)) throw new Error('NUMERICAL: logits');
+function finite(z, what) {
+  if (!allFinite(z)) throw new Error(`NUMERICAL: ${what}`);
 }
 
 // [D19]. random: the words of [D20]; one is taken unless T is 0.
 export function sample(logits, exists, context, { T, K, P, M, R }, random) {
   const z = Float32Array.from(logits);
-  finite(z);
-  if (R !== 1) for (const id of new Set(context)) z[id] = z[id] > 0 ? z[id] / R : z[id] * R;
-  finite(z);
+  finite(z, 'logits');
   const ids = [...z.keys()].filter(id => exists[id]);
+  if (R !== 1) for (const id of new Set(context)) if (exists[id]) z[id] = z[id] > 0 ? z[id] / R : z[id] * R;
+  finite(z, 'penalised logits');
   ids.sort((a, b) => z[b] - z[a] || a - b);
   if (T === 0) return ids[0];
   if (K > 0 && K < ids.length) ids.length = K;
