@@ -8,7 +8,8 @@
 #include "tokenizer/section.h"
 
 enum { TINY_MERGES = 9, TINY_ADDED = 7, TINY_TOKENS = 256 + 8 + 1 + TINY_ADDED };
-enum { TINY_GAP = 264, TINY_X = 265, TINY_X_LONG = 266, TINY_LT = 267, TINY_E = 268, TINY_THINK = 269, TINY_INNER = 270, TINY_LAST = 271 };
+enum { TINY_GAP = 264 };
+enum { TINY_X = 265, TINY_X_LONG = 266, TINY_LT = 267, TINY_E = 268, TINY_THINK = 269, TINY_INNER = 270, TINY_LAST = 271 };
 
 /* Two ways to "abc"; the lowest rank is not the first letter pair; "b c" competes with "a b". */
 static const struct { const char *left, *right; } tiny_merges[TINY_MERGES] = {

@@ -238,6 +238,13 @@ static void check_broken_texts(void) {
   CHECK(long_token.t == NULL && strstr(error.message, "token 5 has 1025 bytes; at most 1024 are possible") != NULL);
   tiny_close(&long_token);
   s = tiny;
+  memcpy(s.bytes + s.ends + 4 * TINY_LAST, s.bytes + s.ends + 4 * (TINY_LAST - 1), 4); /* the last token is empty */
+  memcpy(s.bytes + 20, s.bytes + s.ends + 4 * TINY_LAST, 4);
+  tiny_handle no_last = tiny_open(s.bytes, s.n - 4, &error);
+  CHECK_CASE(no_last.t == NULL && strstr(error.message, "the last token 271 ends at byte 308 of 308 or is empty") != NULL,
+             error.message);
+  tiny_close(&no_last);
+  s = tiny;
   memcpy(s.bytes + s.merges + 12, s.bytes + s.merges, 12);
   tiny_handle h = tiny_open(s.bytes, s.n, &error);
   CHECK(h.t == NULL && strstr(error.message, "merges 0 and 1 are the same pair") != NULL);
