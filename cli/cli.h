@@ -166,8 +166,25 @@ int cli_check_ids(const cli_model *m, const char *what, const cli_ids *ids);
 
 /* One position's logits as f32 little-endian bytes. */
 typedef slm2_status cli_row_fn(void *user, uint32_t position, const uint8_t *row, size_t n, slm2_error *error);
+typedef struct cli_taker {
+  int (*begin)(void *user, const cli_model *m, const cli_ids *ids); /* may be NULL; before any work, CLI_OK goes on */
+  cli_row_fn *each;
+  slm2_tap_fn *tap; /* may be NULL; a position's stages come before its logits */
+  void *user;
+} cli_taker;
 /* Opens file and gives each row in order, setup->chunk ids at a time; the context defaults to the number of ids. */
-int cli_positions(const char *file, const char *ids_text, cli_setup *setup, cli_row_fn *each, void *user, size_t *n_positions);
+int cli_positions(const char *file, const char *ids_text, cli_setup *setup, const cli_taker *taker, size_t *n_positions);
+
+/* --- trace_diff.c ------------------------------------------------------------------ */
+
+/* The stages of one position, numbered in the order of computation. */
+uint32_t cli_stage_count(uint32_t layers);
+slm2_stage cli_stage_at(uint32_t layers, uint32_t i, uint32_t *layer);
+#define CLI_STAGE_LABEL_MAX 48u
+void cli_stage_label(uint32_t layers, uint32_t i, char out[CLI_STAGE_LABEL_MAX]); /* "embed", "layers.3.q_proj" */
+#define CLI_TRACE_HEAD "slm2 trace 1: " /* how a trace in text begins */
+/* `slm2 trace --diff A B`. CLI_FAILED when they differ, too. */
+int cli_trace_diff(int argc, char **argv, const char *help);
 
 /* --- output.c: a .slm2 file in the making --------------------------------------- */
 
@@ -282,6 +299,7 @@ int cli_cmd_detokenize(int argc, char **argv);
 int cli_cmd_render(int argc, char **argv);
 int cli_cmd_digest(int argc, char **argv);
 int cli_cmd_logits(int argc, char **argv);
+int cli_cmd_trace(int argc, char **argv);
 int cli_cmd_plan(int argc, char **argv);
 int cli_cmd_synth(int argc, char **argv);
 

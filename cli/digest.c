@@ -36,7 +36,7 @@ int cli_cmd_digest(int argc, char **argv) {
   slm2_sha256 hash;
   slm2_sha256_init(&hash);
   size_t n;
-  code = cli_positions(file, ids, &setup, hash_row, &hash, &n);
+  code = cli_positions(file, ids, &setup, &(cli_taker){.each = hash_row, .user = &hash}, &n);
   if (code != CLI_OK) return code;
   uint8_t sum[32];
   char hex[65];

@@ -31,7 +31,7 @@ int cli_cmd_logits(int argc, char **argv) {
   slm2_output *output;
   if (slm2_output_create(out, &output, &error) != SLM2_OK) return cli_fail(&error);
   size_t n;
-  code = cli_positions(file, ids, &setup, write_row, output, &n);
+  code = cli_positions(file, ids, &setup, &(cli_taker){.each = write_row, .user = output}, &n);
   if (code != CLI_OK) slm2_output_abandon(output);
   else if (slm2_output_commit(output, &error) != SLM2_OK) code = cli_fail(&error);
   return code;

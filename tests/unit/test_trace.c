@@ -111,7 +111,7 @@ static void digest(const seen *s, uint32_t layer, slm2_stage stage, char hex[65]
 static void check_goldens(const seen *s, const char *golden, const char *key) {
   const uint32_t total = 3 + SLM2_LAYER_STAGES * s->config->layers;
   uint32_t n = 0;
-  for (const char *line = golden; line != NULL && *line != 0; line = strchr(line, '\n') == NULL ? NULL : strchr(line, '\n') + 1) {
+  for (const char *line = golden; *line != 0; line = strchr(line, '\n') + 1) {
     if (strncmp(line, key, strlen(key)) != 0) continue;
     uint32_t layer;
     slm2_stage stage;
@@ -126,7 +126,9 @@ static void check_goldens(const seen *s, const char *golden, const char *key) {
 }
 
 static void test_values(const tiny_model *m, int model, int form, const char *golden) {
-  static const struct { uint32_t tile, chunk; } chunkings[N_CHUNKINGS] = {{1, 1}, {128, N_IDS}, {3, N_IDS}, {3, 7}, {128, 4}, {1, 3}};
+  static const struct {
+    uint32_t tile, chunk;
+  } chunkings[N_CHUNKINGS] = {{1, 1}, {128, N_IDS}, {3, N_IDS}, {3, 7}, {128, 4}, {1, 3}};
   const slm2_config *config = &slm2_model_header(m->model)->config;
   seen s = {.config = config};
   const size_t bytes = (MAX_LAYERS + 1) * SLM2_STAGES * (size_t)N_IDS * MAX_WIDTH * sizeof *s.values;
