@@ -41,7 +41,8 @@ typedef struct view {
 } view;
 
 static int refuse_line(const view *v, uint64_t line, const char *expected) {
-  return cli_complain(CLI_FAILED, v->path, "is not a whole trace: line %llu should be \"%s\"", (unsigned long long)line, expected);
+  return cli_complain(CLI_FAILED, v->path, "is not a whole trace: line %llu should be \"%s\"", (unsigned long long)line,
+                      expected);
 }
 
 /* The blank-terminated word at *at, below end; false: there is none. */
@@ -98,8 +99,8 @@ static int open_text(view *v) {
   v->n_stages = cli_stage_count(v->layers);
   uint64_t lines = (uint64_t)v->positions * v->n_stages;
   if (v->map.n / HASH_DIGITS < lines)
-    return cli_complain(CLI_FAILED, v->path, "is not a whole trace: %llu bytes cannot hold %llu lines", (unsigned long long)v->map.n,
-                        (unsigned long long)lines);
+    return cli_complain(CLI_FAILED, v->path, "is not a whole trace: %llu bytes cannot hold %llu lines",
+                        (unsigned long long)v->map.n, (unsigned long long)lines);
   v->widths = cli_alloc(v->n_stages, sizeof *v->widths);
   v->rows = cli_alloc((size_t)lines, sizeof *v->rows);
   at = line_end + 1;

@@ -134,4 +134,8 @@ bad 2 "--ids: 5 ids do not fit in a context of 4" trace "$tiny" --ids 1,2,3,4,5 
 bad 2 "id 288" trace "$tiny" --ids 288 --out "$work/none"
 bad 2 "--out: is the model itself" trace "$work/precious.slm2" --ids 1 --out "$work/alias.slm2"
 bad 1 "No such file" trace "$tiny" --ids 1 --out "$work/nowhere/x"
+checks=$((checks + 1))
+message=$( (trap '' XFSZ; ulimit -f 8; "$slm2" trace "$tiny" --ids 1,2,3,4,5 --out "$work/none") 2>&1)
+code=$?
+case $code$message in "1slm2: "*"File too large"*) ;; *) fail "full disk: exit $code: $message" ;; esac
 check "no file after a refusal" test ! -e "$work/none"
