@@ -1,10 +1,10 @@
 // The second oracle: slm2's forward pass in JavaScript, written from docs/NUMERICS.md, FORMAT.md and MODEL.md alone.
 // Rules are cited as [D10]. It shares no code with src/, is slow and short, and must give the same bits.
 //
-//   node forward.mjs FILE --ids 1,2,3 [--profile f32|q8] [--kv f32|f16]      the line of `slm2 digest`
-//   node forward.mjs FILE --ids 1,2,3 … --greedy N | --sample N,SEED,T,K,P,M,R   an answer of at most N tokens
+//   node forward.mjs FILE --ids 1,2,3 [--profile f32|q8] [--kv f32|f16]   the line of `slm2 digest`; with lists such
+//                                                        as f32,q8 one line for each combination
+//   node forward.mjs FILE --ids 1,2,3 … --sample N[,SEED,T,K,P,M,R]       an answer of at most N tokens (greedy: N alone)
 
-import { pathToFileURL } from 'node:url';
 import { createHash } from 'node:crypto';
 import { allFinite, cos32, exp32, fround, inverseSqrt, roundHalfEven, roundToF16, sin32 } from './num.mjs';
 import { readModel } from './file.mjs';
@@ -81,7 +81,7 @@ function swiglu(g, u) {
   });
 }
 
-export class Session {
+class Session {
   constructor(model, profile, kv) {
     const meta = model.meta;
     this.model = model;
@@ -167,27 +167,36 @@ export class Session {
   }
 }
 
-export function littleEndian(floats) {
+function littleEndian(floats) {
   const bytes = Buffer.alloc(4 * floats.length);
   floats.forEach((v, i) => bytes.writeFloatLE(v, 4 * i));
   return bytes;
 }
 
-export function digestLine(model, ids, profile, kv) {
+function digestLine(model, ids, profile, kv) {
   const session = new Session(model, profile, kv), hash = createHash('sha256');
-  for (const id of ids) hash.update(littleEndian(session.step(id)));
-  return `${hash.digest('hex')}  profile=${profile} kv=${kv} positions=${ids.length}`;
+  const name = `profile=${profile} kv=${kv} positions=${ids.length}`;
+  try {
+    for (const id of ids) hash.update(littleEndian(session.step(id)));
+  } catch (error) {
+    if (!error.message.startsWith('NUMERICAL')) throw error;
+    return `${error.message}  ${name}`;
+  }
+  return `${hash.digest('hex')}  ${name}`;
 }
 
-function main(args) {
-  const [path, ...rest] = args, option = { profile: 'q8', kv: 'f32' };
-  for (let i = 0; i < rest.length; i += 2) option[rest[i].replace(/^--/, '')] = rest[i + 1];
+function main([path, ...rest]) {
+  const option = { profile: 'q8', kv: 'f32' };
+  for (let i = 0; i < rest.length; i += 2) option[rest[i].replace('--', '')] = rest[i + 1];
   const model = readModel(path), ids = option.ids.split(',').map(Number);
-  if (option.greedy || option.sample) {
-    const [count, seed = '0', T = '0', K = '0', P = '1', M = '0', R = '1'] = (option.sample ?? option.greedy).split(',');
+  if (option.sample) {
+    const [count, seed = '0', T = '0', K = '0', P = '1', M = '0', R = '1'] = option.sample.split(',');
     const session = new Session(model, option.profile, option.kv);
     console.log(JSON.stringify(answer(session, ids, { count: +count, seed, T, K, P, M, R })));
-  } else console.log(digestLine(model, ids, option.profile, option.kv));
+    return;
+  }
+  for (const profile of option.profile.split(','))
+    for (const kv of option.kv.split(',')) console.log(digestLine(model, ids, profile, kv));
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) main(process.argv.slice(2));
+main(process.argv.slice(2));
