@@ -38,21 +38,36 @@ export function roundToF16(x) {
   return Math.abs(r) > 65504 ? Math.sign(r) * Infinity : r;
 }
 
-// The shortest decimal that reads back to the same f32, laid out as Python's repr; of several the nearest.
+// The shortest decimal that reads back to the same f32, laid out as Python's repr; of several the nearest, of two as
+// near the even one. The nearest decimal of that length may fail where its neighbour reads back: below a power of two
+// the f32 are closer together.
 export function f32Text(x) {
+  if (x === 0) return Object.is(x, -0) ? '-0.0' : '0.0';
+  const sign = x < 0 ? '-' : '', [m, e] = parts(Math.abs(x));
   for (let digits = 1; digits <= 9; digits++) {
-    const [mantissa, exponent] = x.toExponential(digits - 1).split('e');
-    if (fround(Number(`${mantissa}e${exponent}`)) !== x) continue;
-    const d = mantissa.replace('.', '').replace('-', '').replace(/0+$/, '') || '0', e = Number(exponent);
-    const sign = x < 0 ? '-' : '';
-    if (e < -4 || e >= 16) {
-      const tail = d.length > 1 ? `.${d.slice(1)}` : '';
-      return `${sign}${d[0]}${tail}e${e < 0 ? '-' : '+'}${String(Math.abs(e)).padStart(2, '0')}`;
-    }
-    if (e < 0) return `${sign}0.${'0'.repeat(-e - 1)}${d}`;
-    return `${sign}${d.slice(0, e + 1).padEnd(e + 1, '0')}.${d.slice(e + 1) || '0'}`;
+    const [mantissa, exponent] = Math.abs(x).toExponential(digits - 1).split('e');
+    const near = BigInt(mantissa.replace('.', '')), q = exponent - digits + 1;
+    const power = (base, n) => base ** BigInt(Math.max(0, n));
+    const away = n => { // |n * 10^q - m * 2^e|, as a multiple of one unit
+      const d = n * power(10n, q) * power(2n, -e) - m * power(2n, e) * power(10n, -q);
+      return d < 0n ? -d : d;
+    };
+    const fit = [near - 1n, near, near + 1n].filter(n => fround(Number(`${n}e${q}`)) === Math.abs(x));
+    fit.sort((a, b) => (away(a) < away(b) ? -1 : away(a) > away(b) ? 1 : Number(a & 1n) - Number(b & 1n)));
+    if (fit.length) return sign + layOut(String(fit[0]), q);
   }
   throw new Error(`no decimal for ${x}`);
+}
+
+// digits * 10^q as Python's repr writes it.
+function layOut(digits, q) {
+  const e = digits.length - 1 + q, d = digits.replace(/0+$/, '');
+  if (e < -4 || e >= 16) {
+    const tail = d.length > 1 ? `.${d.slice(1)}` : '';
+    return `${d[0]}${tail}e${e < 0 ? '-' : '+'}${String(Math.abs(e)).padStart(2, '0')}`;
+  }
+  if (e < 0) return `0.${'0'.repeat(-e - 1)}${d}`;
+  return `${d.slice(0, e + 1).padEnd(e + 1, '0')}.${d.slice(e + 1) || '0'}`;
 }
 
 // ---- exact: BigInt fixed point; a value v stands for v / 2^p ----
