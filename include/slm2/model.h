@@ -23,6 +23,8 @@ SLM2_NODISCARD slm2_status slm2_model_init(void *mem, size_t mem_bytes, const ui
 const slm2_header *slm2_model_header(const slm2_model *model);
 void slm2_model_identity(const slm2_model *model, uint8_t out[32]);
 const slm2_tokenizer *slm2_model_tokenizer(const slm2_model *model); /* NULL when the file has none */
+/* SHA-256 of the tokenizer section without padding (of no bytes when there is none); computed anew at each call. */
+void slm2_model_tokenizer_sha256(const slm2_model *model, uint8_t out[32]);
 /* One bit per logit, LSB first: ids with a token (all of them when there is no tokenizer) [D19]. */
 const uint8_t *slm2_model_token_mask(const slm2_model *model);
 

@@ -150,4 +150,16 @@ SLM2_NODISCARD slm2_status slm2_generator_next(slm2_generator *g, const slm2_can
 uint32_t slm2_generator_count(const slm2_generator *g); /* tokens sampled, the end token included */
 uint64_t slm2_generator_words_used(const slm2_generator *g);
 
+/* Where an answer under way stands: what a snapshot keeps of a generator (slm2/snapshot.h). */
+typedef struct slm2_generator_state {
+  uint64_t seed, words_used; /* of the random stream [D20] */
+  uint32_t count;            /* tokens sampled; all but the last one are the end of the timeline */
+  uint32_t last;             /* sampled last, not yet on the timeline; SLM2_NO_TOKEN when count is 0 */
+} slm2_generator_state;
+/* As slm2_generator_init, for an answer that was under way: the next event is the one that would have come. params are
+ * those it began with, seed included; text, channel and stop strings follow from its tokens, which are read again.
+ * SLM2_E_ARGUMENT for a state that does not fit the timeline or the seed, or an answer that params would have ended. */
+SLM2_NODISCARD slm2_status slm2_generator_resume(void *mem, size_t mem_bytes, slm2_session *s, const slm2_generate_params *params,
+                                                 const slm2_generator_state *state, slm2_generator **out, slm2_error *error);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/sha256.h"
 
 const char *slm2_profile_name(slm2_profile profile) { return profile == SLM2_PROFILE_F32 ? "f32" : "q8"; }
 const char *slm2_kv_name(slm2_kv_type kv) { return kv == SLM2_KV_F32 ? "f32" : "f16"; }
@@ -14,6 +15,11 @@ const slm2_tokenizer *slm2_model_tokenizer(const slm2_model *m) { return m->toke
 const uint8_t *slm2_model_token_mask(const slm2_model *m) { return m->token_mask; }
 void slm2_model_identity(const slm2_model *m, uint8_t out[32]) {
   slm2_header_identity(m->json, (size_t)m->header.header_bytes, out);
+}
+
+void slm2_model_tokenizer_sha256(const slm2_model *m, uint8_t out[32]) {
+  /* The first section begins with the data. */
+  slm2_sha256_of(m->json + (size_t)m->header.header_bytes, (size_t)m->header.tokenizer_bytes, out);
 }
 
 /* A file whose header is parsed. */

@@ -1,6 +1,7 @@
 /* session/generate.c: one answer, token by token: sampler, end tokens, stop strings, decoder, channel. Each step first
  * appends the token of the step before, then samples: so the last token of an answer is never computed in vain and is
- * not on the timeline; slm2_session_sync adds it when a conversation goes on. */
+ * not on the timeline; slm2_session_sync adds it when a conversation goes on. What is held of text follows from the tokens:
+ * so seed, words used and two numbers are all that an answer under way needs to go on elsewhere. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -45,10 +46,10 @@ static bool is_end_token(const slm2_session *s, uint32_t id) {
   return false;
 }
 
-/* Whether the timeline ends inside an open <think>: looking back, it comes before any </think> or end of a turn. */
-static slm2_channel channel_at_start(const slm2_session *s) {
+/* Whether the prompt ends inside an open <think>: looking back, it comes before any </think> or end of a turn. */
+static slm2_channel channel_at_start(const slm2_session *s, uint32_t n_prompt) {
   const slm2_model *m = s->forward.model;
-  for (uint32_t i = s->length; i-- > 0;) {
+  for (uint32_t i = n_prompt; i-- > 0;) {
     uint32_t id = s->ids[i];
     if (id == m->think_open) return SLM2_CHANNEL_REASONING;
     if (id == m->think_close || is_end_token(s, id)) return SLM2_CHANNEL_ANSWER;
@@ -89,8 +90,9 @@ static slm2_status check_start(const slm2_session *s, const slm2_generate_params
   return SLM2_OK;
 }
 
-slm2_status slm2_generator_init(void *mem, size_t mem_bytes, slm2_session *s, const slm2_generate_params *params,
-                                slm2_generator **out, slm2_error *error) {
+/* The answer began behind the first n_prompt tokens of the timeline. */
+static slm2_status start(void *mem, size_t mem_bytes, slm2_session *s, const slm2_generate_params *params, uint32_t n_prompt,
+                         slm2_generator **out, slm2_error *error) {
   if (mem_bytes < sizeof(slm2_generator))
     return slm2_fail(error, SLM2_E_MEMORY, "generate", "mem", SLM2_NO_OFFSET, "%u bytes needed, %u lent",
                      (uint64_t)sizeof(slm2_generator), (uint64_t)mem_bytes);
@@ -106,12 +108,17 @@ slm2_status slm2_generator_init(void *mem, size_t mem_bytes, slm2_session *s, co
   g->max_tokens = params->max_tokens;
   g->pending = SLM2_NO_TOKEN;
   g->ignore_eos = params->ignore_eos;
-  g->channel = channel_at_start(s);
+  g->channel = channel_at_start(s, n_prompt);
   slm2_decoder_init(&g->decoder);
   slm2_stop_init(&g->stop);
   for (uint32_t i = 0; i < params->n_stop; i++) slm2_stop_add(&g->stop, params->stop[i], params->stop_bytes[i]);
   *out = g;
   return SLM2_OK;
+}
+
+slm2_status slm2_generator_init(void *mem, size_t mem_bytes, slm2_session *s, const slm2_generate_params *params,
+                                slm2_generator **out, slm2_error *error) {
+  return start(mem, mem_bytes, s, params, s->length, out, error);
 }
 
 /* --- text ---------------------------------------------------------------------- */
@@ -230,4 +237,61 @@ slm2_status slm2_generator_next(slm2_generator *g, const slm2_cancel *cancel, sl
   slm2_status status = step(g, cancel, event, error);
   slm2_fp_leave(fp);
   return status;
+}
+
+/* --- stopping and going on ---------------------------------------------------------- */
+
+slm2_status slm2_generator_save(const slm2_generator *g, const slm2_session *s, slm2_generator_state *state, slm2_error *error) {
+  if (g->ended || g->session != s || g->length != s->length || !s->has_logits)
+    return slm2_fail(error, SLM2_E_ARGUMENT, "snapshot", "answer", SLM2_NO_OFFSET, "%s",
+                     g->ended           ? "it has ended: there is nothing to go on with"
+                     : g->session != s ? "it belongs to another session"
+                                       : "the session changed under it");
+  *state = (slm2_generator_state){g->sampler.seed, g->rng.words_used, g->count, g->pending};
+  return SLM2_OK;
+}
+
+static slm2_status check_state(const slm2_session *s, const slm2_generate_params *params, const slm2_generator_state *state,
+                               slm2_error *error) {
+  const bool begun = state->count > 0;
+  if (state->seed != params->sampler.seed)
+    return slm2_fail(error, SLM2_E_ARGUMENT, "resume", "seed", SLM2_NO_OFFSET, "the answer began with seed %u, not %u",
+                     state->seed, params->sampler.seed);
+  if (state->count > s->length || state->words_used > state->count || begun != (state->last != SLM2_NO_TOKEN) ||
+      (begun && state->last >= s->forward.model->header.config.vocab))
+    return slm2_fail(error, SLM2_E_ARGUMENT, "resume", "state", SLM2_NO_OFFSET,
+                     "%u tokens with %u random words do not fit a timeline of %u", (uint64_t)state->count, state->words_used,
+                     (uint64_t)s->length);
+  if (state->count >= params->max_tokens)
+    return slm2_fail(error, SLM2_E_ARGUMENT, "resume", "max_tokens", SLM2_NO_OFFSET,
+                     "the answer has %u tokens, and %u are allowed", (uint64_t)state->count, (uint64_t)params->max_tokens);
+  if (begun && s->length + 1 >= s->params.context)
+    return slm2_fail(error, SLM2_E_CONTEXT_OVERFLOW, "resume", NULL, SLM2_NO_OFFSET,
+                     "%u tokens and the one sampled last fill the context of %u", (uint64_t)s->length,
+                     (uint64_t)s->params.context);
+  return SLM2_OK;
+}
+
+slm2_status slm2_generator_resume(void *mem, size_t mem_bytes, slm2_session *s, const slm2_generate_params *params,
+                                  const slm2_generator_state *state, slm2_generator **out, slm2_error *error) {
+  SLM2_TRY(check_state(s, params, state, error));
+  slm2_generator *g;
+  slm2_token_event e; /* its text came out before */
+  const uint32_t n_prompt = s->length - (state->count > 0 ? state->count - 1 : 0);
+  SLM2_TRY(start(mem, mem_bytes, s, params, n_prompt, &g, error));
+  for (uint32_t i = 0; i < state->count; i++) {
+    uint32_t id = n_prompt + i < s->length ? s->ids[n_prompt + i] : state->last;
+    bool end_token = !params->ignore_eos && is_end_token(s, id);
+    begin_event(g, &e);
+    if (!end_token) add_token_text(g, &e, id);
+    if (end_token || e.finish != SLM2_FINISH_NONE)
+      return slm2_fail(error, SLM2_E_ARGUMENT, "resume", "params", SLM2_NO_OFFSET,
+                       "with these parameters the answer had ended with token %u of %u", (uint64_t)i + 1, (uint64_t)state->count);
+    release_text(g, &e);
+  }
+  slm2_rng_seek(&g->rng, state->words_used);
+  g->count = state->count;
+  g->pending = state->last;
+  *out = g;
+  return SLM2_OK;
 }

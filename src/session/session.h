@@ -1,5 +1,5 @@
 /* session/session.h: a session from the inside. ids, logits and the KV block hold no pointers: with the length they are
- * all that a snapshot has to save. Contract: include/slm2/session.h.
+ * all of it that a snapshot has to save. Contract: include/slm2/session.h.
  */
 #ifndef SLM2_SESSION_INTERNAL_H
 #define SLM2_SESSION_INTERNAL_H
@@ -17,5 +17,9 @@ struct slm2_session {
   slm2_candidate *candidates; /* [vocab] the sampler's scratch */
   uint8_t *seen;              /* [vocab / 8 + 1] */
 };
+
+/* What has to be kept of an answer under way on s; SLM2_E_ARGUMENT when it is not. */
+SLM2_NODISCARD slm2_status slm2_generator_save(const slm2_generator *g, const slm2_session *s, slm2_generator_state *state,
+                                               slm2_error *error);
 
 #endif

@@ -47,12 +47,29 @@ static slm2_generator *generator(slm2_session *s, const slm2_generate_params *pa
   return g; /* at the front of its block: free(g) releases it */
 }
 
-/* Each event as a or r (its channel), its text and ';', then how it ended. */
-static void run_to_end(slm2_generator *g, char trace[512]) {
+/* Another generator that goes on where *g stands, instead of it. */
+static void move(slm2_session *s, const slm2_generate_params *params, slm2_generator **g) {
+  slm2_generator_state state;
+  slm2_generator *moved = NULL;
+  slm2_error error = {0};
+  CHECK(slm2_generator_save(*g, s, &state, &error) == SLM2_OK);
+  CHECK_CASE(slm2_generator_resume(tiny_memory(slm2_generator_bytes()), slm2_generator_bytes(), s, params, &state, &moved,
+                                   &error) == SLM2_OK, error.message);
+  if (moved == NULL) exit(1);
+  CHECK(slm2_generator_count(moved) == slm2_generator_count(*g));
+  CHECK(slm2_generator_words_used(moved) == slm2_generator_words_used(*g));
+  free(*g);
+  *g = moved;
+}
+
+/* Each event as a or r (its channel), its text and ';', then how it ended. With s, saved and resumed before every step. */
+static void run_to_end(slm2_generator **at_start, slm2_session *s, const slm2_generate_params *params, char trace[512]) {
+  slm2_generator *g = *at_start;
   slm2_token_event e;
   slm2_error error;
   size_t at = 0;
   do {
+    if (s != NULL) move(s, params, &g);
     memset(&e, 0xff, sizeof e);
     CHECK(slm2_generator_next(g, NULL, &e, &error) == SLM2_OK);
     at += (size_t)snprintf(trace + at, 512 - at, "%c%.*s;", e.channel == SLM2_CHANNEL_ANSWER ? 'a' : 'r', (int)e.n_text, e.text);
@@ -60,6 +77,7 @@ static void run_to_end(slm2_generator *g, char trace[512]) {
   snprintf(trace + at, 512 - at, "%s", slm2_finish_name(e.finish));
   slm2_token_event untouched = e;
   CHECK(slm2_generator_next(g, NULL, &e, &error) == SLM2_E_ARGUMENT && memcmp(&e, &untouched, sizeof e) == 0);
+  *at_start = g;
 }
 
 static const struct text_case {
@@ -108,7 +126,7 @@ static const struct text_case {
     {"think text is no text", {"<think>"}, {1}, {THINK, 'y'}, 2, false, "a;ry;length"},
 };
 
-static void test_text(const tiny_model *m) {
+static void test_text(const tiny_model *m, bool moving) {
   for (size_t i = 0; i < sizeof text_cases / sizeof *text_cases; i++) {
     const struct text_case *c = &text_cases[i];
     slm2_session *s = scripted_session(m, 40);
@@ -125,7 +143,7 @@ static void test_text(const tiny_model *m) {
     CHECK_CASE(slm2_session_append(s, c->prompt, n_prompt, NULL, NULL) == SLM2_OK, c->label);
     slm2_generator *g = generator(s, &p);
     char trace[512];
-    run_to_end(g, trace);
+    run_to_end(&g, moving ? s : NULL, &p, trace);
     if (!CHECK_CASE(strcmp(trace, c->trace) == 0, c->label)) printf("  got %s, not %s\n", trace, c->trace);
     uint32_t n = slm2_generator_count(g); /* the timeline: the prompt and all but the last token */
     CHECK_CASE(slm2_session_length(s) == n_prompt + n - 1, c->label);
@@ -316,6 +334,61 @@ static void test_refusals(const tiny_model *m, const tiny_model *mute) {
   free(mem), free(s), free(no_tokenizer);
 }
 
+/* After "hE" of "hENxy" behind a prompt of two. */
+static void test_resume_refusals(const tiny_model *m) {
+  const slm2_generate_params good = {.sampler = {.top_p = 1, .repeat_penalty = 1, .seed = 7}, .max_tokens = 9};
+  const slm2_generator_state state = {.seed = 7, .words_used = 0, .count = 2, .last = 'E'};
+  slm2_session *s = scripted_session(m, 5), *full = scripted_session(m, 4);
+  static const struct {
+    const char *label, *name, *message;
+    slm2_generator_state state;
+    uint32_t max_tokens;
+    const char *stop;
+    slm2_status status;
+  } cases[] = {
+      {"good", "", "", {7, 0, 2, 'E'}, 9, NULL, SLM2_OK},
+      {"all words", "", "", {7, 2, 2, 'E'}, 9, NULL, SLM2_OK},
+      {"not begun", "", "", {7, 0, 0, SLM2_NO_TOKEN}, 9, NULL, SLM2_OK},
+      {"the longest answer", "", "", {7, 0, 3, 'E'}, 9, NULL, SLM2_OK},
+      {"another seed", "seed", "seed 8, not 7", {8, 0, 2, 'E'}, 9, NULL, SLM2_E_ARGUMENT},
+      {"no prompt", "state", "timeline of 3", {7, 0, 4, 'E'}, 9, NULL, SLM2_E_ARGUMENT},
+      {"more words than tokens", "state", "3 random words", {7, 3, 2, 'E'}, 9, NULL, SLM2_E_ARGUMENT},
+      {"no last token", "state", "2 tokens", {7, 0, 2, SLM2_NO_TOKEN}, 9, NULL, SLM2_E_ARGUMENT},
+      {"a last token of none", "state", "0 tokens", {7, 0, 0, 'E'}, 9, NULL, SLM2_E_ARGUMENT},
+      {"beyond the vocabulary", "state", "2 tokens", {7, 0, 2, VOCAB}, 9, NULL, SLM2_E_ARGUMENT},
+      {"enough tokens", "max_tokens", "has 2 tokens, and 2", {7, 0, 2, 'E'}, 2, NULL, SLM2_E_ARGUMENT},
+      {"a stop string before the last", "params", "token 1 of 2", {7, 0, 2, 'E'}, 9, "h", SLM2_E_ARGUMENT},
+      {"a stop string at the last", "params", "token 2 of 2", {7, 0, 2, 'E'}, 9, "hE", SLM2_E_ARGUMENT},
+      {"an end token", "params", "token 2 of 2", {7, 0, 2, EOS_2}, 9, NULL, SLM2_E_ARGUMENT},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    slm2_generate_params p = good;
+    slm2_generator *g = NULL;
+    slm2_error error = {0};
+    p.max_tokens = cases[i].max_tokens;
+    if (cases[i].stop != NULL) p.n_stop = 1, p.stop[0] = cases[i].stop, p.stop_bytes[0] = strlen(cases[i].stop);
+    begin_script(s, UINT32_MAX);
+    CHECK(slm2_session_append(s, (const uint32_t[]){'h'}, 1, NULL, NULL) == SLM2_OK);
+    void *mem = tiny_memory(slm2_generator_bytes());
+    CHECK_CASE(slm2_generator_resume(mem, slm2_generator_bytes(), s, &p, &cases[i].state, &g, &error) == cases[i].status,
+               cases[i].label);
+    CHECK_CASE((g != NULL) == (cases[i].status == SLM2_OK) && strcmp(error.name, cases[i].name) == 0 &&
+               strstr(error.message, cases[i].message) != NULL, cases[i].label);
+    free(mem);
+  }
+  slm2_generator *g = NULL;
+  slm2_error error;
+  uint8_t *mem = tiny_memory(slm2_generator_bytes());
+  CHECK(slm2_generator_resume(mem, slm2_generator_bytes() - 1, s, &good, &state, &g, &error) == SLM2_E_MEMORY);
+  CHECK(slm2_session_rewind(s, 2, NULL) == SLM2_OK); /* no logits */
+  CHECK(slm2_generator_resume(mem, slm2_generator_bytes(), s, &good, &state, &g, &error) == SLM2_E_ARGUMENT);
+  begin_script(full, UINT32_MAX);
+  CHECK(slm2_session_append(full, (const uint32_t[]){'h'}, 1, NULL, NULL) == SLM2_OK);
+  CHECK(slm2_generator_resume(mem, slm2_generator_bytes(), full, &good, &state, &g, &error) == SLM2_E_CONTEXT_OVERFLOW);
+  CHECK(g == NULL && strstr(error.message, "3 tokens") != NULL && strstr(error.message, "context of 4") != NULL);
+  free(mem), free(s), free(full);
+}
+
 /* --- sampling for real --------------------------------------------------------------------- */
 
 /* The generator against append and sampler called by hand [D19] [D20] [D26], and a second turn that reuses the first. */
@@ -364,7 +437,7 @@ static void test_without_tokenizer(const tiny_model *mute) {
   CHECK(slm2_session_append(s, (const uint32_t[]){5}, 1, NULL, NULL) == SLM2_OK);
   slm2_generator *g = generator(s, &p);
   char trace[512];
-  run_to_end(g, trace);
+  run_to_end(&g, s, &p, trace);
   CHECK_CASE(strcmp(trace, "a;a;a;a;a;length") == 0, trace);
   free(g), free(s);
 }
@@ -379,13 +452,15 @@ int main(void) {
   tiny_model m = tiny_load(f), mute = tiny_load(tiny_build(&tiny_specs[0], SLM2_FORM_PANELS, NULL, 0, SLM2_NO_TOKEN));
   m.model->header.generation.n_eos = 2;
   m.model->header.generation.eos[1] = EOS_2;
-  test_text(&m);
+  test_text(&m, false);
+  test_text(&m, true);
   test_matcher();
   test_random_stops(&m);
   test_largest_text(&m);
   test_cancel_and_error(&m);
   test_full_context(&m);
   test_refusals(&m, &mute);
+  test_resume_refusals(&m);
   test_sampling(&m, SLM2_PROFILE_F32);
   test_sampling(&m, SLM2_PROFILE_Q8);
   test_without_tokenizer(&mute);
