@@ -58,7 +58,8 @@ static void test_foreign(const tiny_model *m) {
           expect(&b, t, SLM2_E_ARGUMENT, "profile", profile == 0 ? "with f32" : "with q8", profile == 0 ? "has q8" : "has f32",
                  "another profile");
         else if (i >> 1 != kv)
-          expect(&b, t, SLM2_E_ARGUMENT, "kv", kv == 0 ? "with f32" : "with f16", kv == 0 ? "has f16" : "has f32", "another KV type");
+          expect(&b, t, SLM2_E_ARGUMENT, "kv", kv == 0 ? "with f32" : "with f16", kv == 0 ? "has f16" : "has f32",
+                 "another KV type");
         else CHECK(blob_restore(&b, t, &(slm2_snapshot){0}, NULL) == SLM2_OK);
         free(t);
       }
