@@ -81,7 +81,7 @@ static void check_append(slm2_session *s, const way *w, uint32_t chunk) {
 /* The logits in the session are those of its last position. */
 static void check_last(slm2_session *s, const way *w) {
   char hex[65];
-  CHECK_CASE(slm2_session_logits(s) != NULL, w->label);
+  if (!CHECK_CASE(slm2_session_logits(s) != NULL, w->label)) return;
   digest(slm2_session_logits(s), tiny_specs[w->model].config.vocab, hex);
   CHECK_CASE(strcmp(hex, expected(w, slm2_session_length(s) - 1)) == 0, w->label);
 }
@@ -148,7 +148,7 @@ static void test_long(const tiny_model *m) {
     for (uint32_t tile = 1; tile <= 128; tile += 127) {
       slm2_session_params params = {.context = 150, .tile = tile, .profile = profiles[p], .kv = kv_types[p]};
       slm2_session *s = tiny_session(m->model, &params);
-      CHECK(slm2_session_append(s, many, 150, NULL, NULL) == SLM2_OK);
+      if (!CHECK(slm2_session_append(s, many, 150, NULL, NULL) == SLM2_OK)) continue;
       if (tile == 1) memcpy(first, slm2_session_logits(s), sizeof first);
       else CHECK(memcmp(first, slm2_session_logits(s), sizeof first) == 0);
       free(s);

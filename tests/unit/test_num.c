@@ -132,6 +132,27 @@ static void reductions(void) {
   CHECK(slm2_float_bits(slm2_sum_lanes8(x, 0)) == 0 && slm2_float_bits(slm2_sum_seq(x, 0)) == 0);
 }
 
+/* The tree of D7 by what gets lost: 2^24 in lane a swallows a 1 that meets it alone, but not two that met each other
+ * before. Two lanes meet at the highest bit in which their places, left to right in the tree, differ. */
+static void lane_tree(void) {
+  static const int place[8] = {0, 4, 2, 6, 1, 5, 3, 7};
+  static const float ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  for (int a = 0; a < 8; a++)
+    for (int b = 0; b < 8; b++)
+      for (int c = b + 1; c <= b + 8; c++) { /* b + 8: the same lane as b */
+        float x[16] = {0};
+        if (a == b || a == c % 8) continue;
+        x[a] = 16777216.0f;
+        x[b] = x[c] = 1.0f;
+        int together = place[b] ^ place[c % 8]; /* the lowest of the three when its highest bit is */
+        bool kept = together < (place[a] ^ place[b]) && together < (place[a] ^ place[c % 8]);
+        char label[40];
+        snprintf(label, sizeof label, "lanes %d, %d, %d", a, b, c);
+        CHECK_CASE(slm2_sum_lanes8(x, 16) == (kept ? 16777218.0f : 16777216.0f), label);
+        CHECK_CASE(slm2_dot_lanes8(x, ones, 16) == (kept ? 16777218.0f : 16777216.0f), label);
+      }
+}
+
 /* The value of f16 bits by its definition; exact in f64. */
 static double half_value(uint32_t h) {
   double m = (double)(h & 0x3ff), scale = 0x1p-24;
@@ -294,6 +315,7 @@ int main(void) {
   digests();
   special_values();
   reductions();
+  lane_tree();
   half_precision();
   chacha8();
   single_rounding();
