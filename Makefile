@@ -14,7 +14,7 @@ FLAGS    = $(NUMERIC) $(WARN) $(CFLAGS) $(EXTRA) -Iinclude -Isrc -I. -MMD -MP
 
 CORE_SRC = $(wildcard src/base/*.c src/num/*.c src/kernel/*.c src/kernel/oracle/*.c src/format/*.c \
              src/tokenizer/*.c src/sampler/*.c src/model/*.c src/session/*.c convert/*.c)
-ifeq ($(OS),Windows_NT)
+ifneq ($(filter Windows_NT%,$(OS))$(findstring mingw,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 PLATFORM_SRC = src/platform/win32.c
 else
 PLATFORM_SRC = src/platform/posix.c
@@ -28,9 +28,12 @@ CLI_OBJ      = $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 TESTS        = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 LIB          = $(BUILD)/libslm2.a
 
-# Line editing in `slm2 chat` is optional: without libedit it reads plain lines.
-EDIT_CFLAGS := $(shell pkg-config --cflags libedit 2>/dev/null && echo -DSLM2_HAVE_LIBEDIT)
-EDIT_LIBS   := $(shell pkg-config --libs libedit 2>/dev/null)
+# Line editing in `slm2 chat` is optional: without libedit it reads plain lines. Asked of the compiler, because a cross
+# compiler must not take the host's.
+EDIT_FLAGS  := $(shell flags=$$(pkg-config --cflags --libs libedit 2>/dev/null) && echo 'int main(void) { return 0; }' | \
+                 $(CC) $(EXTRA) -include histedit.h -x c - -o /dev/null $$flags >/dev/null 2>&1 && echo $$flags)
+EDIT_CFLAGS := $(if $(EDIT_FLAGS),$(filter-out -l%,$(EDIT_FLAGS)) -DSLM2_HAVE_LIBEDIT)
+EDIT_LIBS   := $(filter -l% -L%,$(EDIT_FLAGS))
 
 .PHONY: help all chat test unit asan lint cli-test golden golden-print parity clang check install clean
 help: ## list the targets
@@ -111,3 +114,5 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 
 -include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
+
+include tests/conformance/conformance.mk
