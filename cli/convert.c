@@ -1,5 +1,6 @@
-/* cli/convert.c: `slm2 convert`: a Hugging Face folder to one .slm2 file. Opens the files; convert/ does the work. */
-#include "cli/cli.h"
+/* cli/convert.c: `slm2 convert`: which way to go, and a Hugging Face folder to one .slm2 file. Opens the files; convert/
+ * does the work. */
+#include "cli/convert.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +113,7 @@ static void close_input(convert_input *in) {
   free(in->names);
 }
 
-static int report(const char *out, const slm2_convert_report *r) {
+int cli_convert_report(const char *out, const slm2_convert_report *r) {
   cli_text t = {0};
   char a[CLI_GROUPED_MAX], hex[65];
   cli_text_report(&t, out, r);
@@ -129,7 +130,7 @@ static int report(const char *out, const slm2_convert_report *r) {
   return code;
 }
 
-static int convert(convert_input *in, const slm2_convert_options *options, const char *out) {
+static int convert_opened(convert_input *in, const slm2_convert_options *options, const char *out) {
   slm2_error error = {0};
   size_t bytes = 0;
   void *memory = NULL;
@@ -145,7 +146,16 @@ static int convert(convert_input *in, const slm2_convert_options *options, const
     code = cli_maker_end(&maker, status, &error);
   }
   slm2_memory_release(memory, bytes);
-  return code == CLI_OK ? report(out, &result) : code;
+  return code == CLI_OK ? cli_convert_report(out, &result) : code;
+}
+
+static int convert_folder(const char *folder, const slm2_convert_options *options, const char *out) {
+  convert_input *in = cli_alloc(1, sizeof *in);
+  in->folder = folder;
+  int code = convert_opened(in, options, out);
+  close_input(in);
+  free(in);
+  return code;
 }
 
 int cli_cmd_convert(int argc, char **argv) {
@@ -156,19 +166,16 @@ int cli_cmd_convert(int argc, char **argv) {
     {.name = "--layout", .kind = CLI_CHOICE, .target = &rows, .expects = "panels|rows"},
     {.name = "--chat-format", .kind = CLI_CHOICE, .target = &chat, .expects = "qwen3", .given = &chat_given},
   };
-  static const char *const names[] = {"a HF_DIR folder", "an OUT.slm2 file"};
+  static const char *const names[] = {"a SRC model", "an OUT"};
   int code = cli_parse(argc, argv, help, options, CLI_COUNT(options), paths, names, 2);
   if (code != CLI_CONTINUE) return code;
-  size_t n = strlen(paths[1]);
-  if (n < 6 || strcmp(paths[1] + n - 5, ".slm2") != 0) /* so that no source file can be its own output */
-    return cli_complain(CLI_USAGE, paths[1], "the output's name must end with .slm2");
-  if (!slm2_is_directory(paths[0]))
-    return cli_complain(CLI_FAILED, paths[0], "is not a folder; give the Hugging Face folder of a model");
+  const char *src = paths[0], *out = paths[1];
+  bool folder = slm2_is_directory(src), gguf = !folder && cli_is_gguf(src);
   slm2_convert_options how = {.form = rows ? SLM2_FORM_ROWS : SLM2_FORM_PANELS, .force_chat_qwen3 = chat_given};
-  convert_input *in = cli_alloc(1, sizeof *in);
-  in->folder = paths[0];
-  code = convert(in, &how, paths[1]);
-  close_input(in);
-  free(in);
-  return code;
+  if (slm2_same_file(src, out)) return cli_complain(CLI_USAGE, out, "is the source itself");
+  if (!cli_ends_with(out, ".slm2")) /* so that no source file can be its own output */
+    return cli_complain(CLI_USAGE, out, "the output's name must end with .slm2");
+  if (gguf) return cli_convert_gguf(src, &how, out);
+  if (!folder) return cli_complain(CLI_FAILED, src, "is not a folder; give the Hugging Face folder of a model");
+  return convert_folder(src, &how, out);
 }

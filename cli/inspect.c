@@ -1,5 +1,5 @@
-/* cli/inspect.c: `slm2 inspect`: what a .slm2 or .safetensors file holds. Only headers are read. */
-#include "cli/cli.h"
+/* cli/inspect.c: `slm2 inspect`: what a .slm2, .safetensors or .gguf file holds. Only headers are read. */
+#include "cli/convert.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,9 @@
 #include "convert/safetensors.h"
 
 static const char help[] =
-  "slm2 inspect FILE [--json]: the configuration, tensors, sizes and hashes of a .slm2 file, or the tensors of a\n"
-  ".safetensors file. Only the header is read and checked; `slm2 verify` checks the data too.\n"
+  "slm2 inspect FILE [--json]: the configuration, tensors, sizes and hashes of a .slm2 file, the tensors of a .safetensors\n"
+  "file, or the metadata and tensors of a GGUF file. Only the header is read and checked; `slm2 verify` checks the data of\n"
+  "a .slm2 file too.\n"
   "\n"
   "  --json   one JSON object, with the hash of every 4 MiB chunk\n"
   "\n"
@@ -231,11 +232,11 @@ int cli_cmd_inspect(int argc, char **argv) {
   static const char *const names[] = {"a FILE"};
   int code = cli_parse(argc, argv, help, options, CLI_COUNT(options), &path, names, 1);
   if (code != CLI_CONTINUE) return code;
-  size_t n = strlen(path);
-  bool safetensors = n >= 12 && strcmp(path + n - 12, ".safetensors") == 0;
   slm2_error error = {0};
   cli_text t = {0};
-  slm2_status status = safetensors ? inspect_safetensors(path, json, &t, &error) : inspect_slm2(path, json, &t, &error);
+  slm2_status status = cli_is_gguf(path)                      ? cli_inspect_gguf(path, json, &t, &error)
+                       : cli_ends_with(path, ".safetensors") ? inspect_safetensors(path, json, &t, &error)
+                                                             : inspect_slm2(path, json, &t, &error);
   code = status == SLM2_OK ? cli_out_text(&t) : cli_fail_in(path, &error);
   cli_text_free(&t);
   return code;

@@ -82,6 +82,21 @@ SLM2_NODISCARD slm2_status slm2_tokenizer_convert_bytes(const char *json, size_t
 SLM2_NODISCARD slm2_status slm2_tokenizer_convert(const char *json, size_t n, void *scratch, size_t scratch_bytes,
                                                   uint8_t *section, size_t capacity, size_t *section_bytes, slm2_error *error);
 
+/* A file that is read at any place. */
+typedef struct slm2_input {
+  void *user;
+  const char *name; /* for messages */
+  uint64_t bytes;
+  slm2_status (*read)(void *user, uint64_t offset, void *buffer, size_t n, slm2_error *error); /* exactly n */
+} slm2_input;
+
+/* GGUF of a dense Qwen3 to SLM2 (docs/FORMAT.md, "GGUF"). Q8_0 blocks are taken over unchanged; F16, BF16 and F32 are
+ * treated as those of an HF folder. As with slm2_convert_hf, everything but the values is checked before the first byte
+ * is written, and the header is written last. */
+SLM2_NODISCARD slm2_status slm2_convert_gguf_bytes(const slm2_input *gguf, size_t *bytes, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_convert_gguf(const slm2_input *gguf, const slm2_sink *sink, const slm2_convert_options *options,
+                                             void *mem, size_t mem_bytes, slm2_convert_report *report, slm2_error *error);
+
 /* Synthetic weights [D27]: an integer generator makes q and the bits of d; the same bytes on every machine
  * (docs/FORMAT.md, "Synthetic models"). */
 typedef struct slm2_synth_params {
@@ -92,8 +107,8 @@ typedef struct slm2_synth_params {
   size_t tokenizer_bytes;
 } slm2_synth_params;
 
-/* Geometry by name: qwen3-0.6b, qwen3-1.7b, qwen3-4b, qwen3-8b, small, tiny. The last two take a vocabulary of
- * n_tokens rounded up to 32 (0: that of the byte-level tokenizer). Unknown names are refused with the list. */
+/* Geometry by name: qwen3-0.6b, qwen3-1.7b, qwen3-4b, qwen3-8b, qwen3-0.6b-4layer, small, tiny. The last two take a
+ * vocabulary of n_tokens rounded up to 32 (0: that of the byte-level tokenizer). Unknown names are refused with the list. */
 SLM2_NODISCARD slm2_status slm2_synth_shape(const char *name, uint32_t n_tokens, slm2_config *config, slm2_error *error);
 /* n_tokens of a tokenizer section. */
 SLM2_NODISCARD slm2_status slm2_tokenizer_section_tokens(const uint8_t *section, size_t n, uint32_t *n_tokens, slm2_error *error);

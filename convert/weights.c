@@ -52,7 +52,7 @@ static slm2_status find_tensor(const slm2_weights *w, const slm2_section *s, boo
     SLM2_TRY(check_shape(s, st->file, &t, error));
     st->entries[i].bound = true;
     *found = true;
-    *out = (slm2_weight_source){shard, t.dtype, t.offset};
+    *out = (slm2_weight_source){.shard = shard, .dtype = t.dtype, .offset = t.offset};
   }
   return SLM2_OK;
 }
@@ -170,14 +170,51 @@ static slm2_status quantize_rows(const slm2_weights *w, const slm2_section *s, c
   return SLM2_OK;
 }
 
+/* One row group of a GGUF: blocks must have a finite scale and no -128 [D9]. first: index of its first value. */
+static slm2_status check_blocks(const slm2_weights *w, const slm2_section *s, const slm2_weight_source *t, uint64_t first,
+                                uint8_t *rows, uint64_t *zero_blocks, slm2_error *error) {
+  size_t n_blocks = SLM2_PANEL_ROWS * (size_t)s->dims[1] / SLM2_BLOCK;
+  for (size_t b = 0; b < n_blocks; b++) {
+    uint8_t *block = rows + b * SLM2_BLOCK_BYTES;
+    uint64_t number = first / SLM2_BLOCK + b, at = t->offset + number * SLM2_BLOCK_BYTES;
+    const char *file = w->source->shard_names[t->shard];
+    if ((slm2_load_u16(block) & 0x7c00) == 0x7c00) {
+      return slm2_fail(error, SLM2_E_WEIGHT, operation, s->name, at, "%s: %s: the scale of block %u is not finite", file, s->name,
+                       number);
+    }
+    for (uint32_t k = 0; k < SLM2_BLOCK; k++) {
+      if (block[2 + k] != 0x80) continue;
+      return slm2_fail(error, SLM2_E_WEIGHT, operation, s->name, at + 2 + k, "%s: %s: weight %u of block %u is -128", file,
+                       s->name, (uint64_t)k, number);
+    }
+    if (!w->clear_zero_blocks || (slm2_load_u16(block) & 0x7fff) != 0) continue;
+    memset(block, 0, SLM2_BLOCK_BYTES);
+    ++*zero_blocks;
+  }
+  return SLM2_OK;
+}
+
+/* Rows row .. row + 31 of a matrix as Q8_0 blocks in buffers->rows. */
+static slm2_status read_rows(const slm2_weights *w, const slm2_section *s, const slm2_weight_source *t, uint64_t row,
+                             const slm2_row_buffers *buffers, uint64_t *zero_blocks, slm2_error *error) {
+  size_t n = SLM2_PANEL_ROWS * (size_t)s->dims[1];
+  uint64_t first = row * s->dims[1];
+  if (t->q8_0) {
+    SLM2_TRY(w->source->read(w->source->user, t->shard, t->offset + first / SLM2_BLOCK * SLM2_BLOCK_BYTES, buffers->rows,
+                             n / SLM2_BLOCK * SLM2_BLOCK_BYTES, error));
+    return check_blocks(w, s, t, first, buffers->rows, zero_blocks, error);
+  }
+  SLM2_TRY(read_values(w, t, first, n, buffers->raw, error));
+  return quantize_rows(w, s, t, first, buffers->raw, buffers->rows, zero_blocks, error);
+}
+
 static slm2_status write_matrix(const slm2_weights *w, const slm2_header *header, const slm2_section *s,
                                 const slm2_weight_source *t, const slm2_row_buffers *buffers, slm2_output *out,
                                 uint64_t *zero_blocks, slm2_error *error) {
   uint32_t cols = (uint32_t)s->dims[1];
-  size_t n = SLM2_PANEL_ROWS * (size_t)cols, bytes = n / SLM2_BLOCK * SLM2_BLOCK_BYTES;
+  size_t bytes = SLM2_PANEL_ROWS * (size_t)cols / SLM2_BLOCK * SLM2_BLOCK_BYTES;
   for (uint64_t row = 0; row < s->dims[0]; row += SLM2_PANEL_ROWS) {
-    SLM2_TRY(read_values(w, t, row * cols, n, buffers->raw, error));
-    SLM2_TRY(quantize_rows(w, s, t, row * cols, buffers->raw, buffers->rows, zero_blocks, error));
+    SLM2_TRY(read_rows(w, s, t, row, buffers, zero_blocks, error));
     if (header->form == SLM2_FORM_PANELS) slm2_panels_from_rows(buffers->rows, cols, buffers->panels);
     SLM2_TRY(slm2_output_put(out, header->form == SLM2_FORM_PANELS ? buffers->panels : buffers->rows, bytes, error));
   }
@@ -200,6 +237,7 @@ slm2_status slm2_weights_write(const slm2_weights *w, const slm2_header *header,
                                slm2_output *out, uint64_t *zero_blocks, slm2_error *error) {
   slm2_section s;
   SLM2_TRY(slm2_section_get(header, i, &s));
+  if (w->rename != NULL) w->rename(&s);
   if (s.n_dims == 2) SLM2_TRY(write_matrix(w, header, &s, &w->tensors[i], buffers, out, zero_blocks, error));
   else SLM2_TRY(write_vector(w, &s, &w->tensors[i], buffers, out, error));
   return slm2_output_align(out, error);

@@ -10,13 +10,16 @@
 /* Where the values of one section come from. */
 typedef struct slm2_weight_source {
   uint32_t shard;
+  bool q8_0;           /* rows of Q8_0 blocks, which are taken over; else values of dtype */
   slm2_st_dtype dtype; /* BF16, F16 or F32 */
   uint64_t offset;     /* in the shard's file */
 } slm2_weight_source;
 
 typedef struct slm2_weights {
   const slm2_source *source;
-  slm2_safetensors *shards;    /* [n_shards] */
+  slm2_safetensors *shards;    /* [n_shards]; NULL when the source is a GGUF file */
+  void (*rename)(slm2_section *s); /* to the source's own name, for messages; NULL: it is the same */
+  bool clear_zero_blocks; /* Q8_0 blocks of scale 0 get weights 0, as the quantiser makes them [D9] */
   slm2_weight_source *tensors; /* [section count], the first two unused */
   bool has_head_copy;          /* tied, and lm_head.weight is stored too */
   slm2_weight_source head_copy;

@@ -29,6 +29,8 @@ void slm2_emit_header(slm2_header_sink *sink, const slm2_header *header, const u
 /* The keys of __metadata__ in order; the last one is chunk_sha256, whose value slm2_metadata_read leaves alone. */
 uint32_t slm2_metadata_count(void);
 const char *slm2_metadata_key(uint32_t i);
+/* Emits the value of key i, without quotes. */
+void slm2_emit_metadata_value(slm2_header_sink *sink, uint32_t i, const slm2_header *header, const uint8_t *hashes);
 /* Reads the value of key i (an unescaped string token) into *header. base: offset of the text in the file. */
 SLM2_NODISCARD slm2_status slm2_metadata_read(uint32_t i, const slm2_json_token *value, uint64_t base, slm2_header *header,
                                               slm2_error *error);

@@ -149,7 +149,8 @@ static void emit_eos(slm2_header_sink *sink, const slm2_generation *g) {
   }
 }
 
-static void emit_value(slm2_header_sink *sink, const field *f, const slm2_header *h, const uint8_t *hashes) {
+void slm2_emit_metadata_value(slm2_header_sink *sink, uint32_t i, const slm2_header *h, const uint8_t *hashes) {
+  const field *f = &fields[i];
   switch (f->type) {
   case CONSTANT: slm2_sink_text(sink, f->constant); break;
   case TEXT: slm2_sink_text(sink, (const char *)h + f->offset); break;
@@ -172,7 +173,7 @@ void slm2_emit_metadata(slm2_header_sink *sink, const slm2_header *header, const
     slm2_sink_text(sink, "\"");
     slm2_sink_text(sink, fields[i].key);
     slm2_sink_text(sink, "\":\"");
-    emit_value(sink, &fields[i], header, hashes);
+    slm2_emit_metadata_value(sink, i, header, hashes);
     slm2_sink_text(sink, "\"");
   }
   slm2_sink_text(sink, "}");
