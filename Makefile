@@ -35,9 +35,9 @@ EDIT_FLAGS  := $(shell flags=$$(pkg-config --cflags --libs libedit 2>/dev/null) 
 EDIT_CFLAGS := $(if $(EDIT_FLAGS),$(filter-out -l%,$(EDIT_FLAGS)) -DSLM2_HAVE_LIBEDIT)
 EDIT_LIBS   := $(filter -l% -L%,$(EDIT_FLAGS))
 
-.PHONY: help all chat test unit asan lint cli-test golden golden-print parity clang check install clean
+.PHONY: help all chat test unit asan lint mutants cli-test golden golden-print oracle2 parity clang check install clean
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 all: $(BUILD)/slm2 ## build the command (build/slm2) and the library (build/libslm2.a)
 
@@ -73,7 +73,7 @@ unit: $(TESTS) ## build and run the unit tests
 # Everything that runs before a change lands; installs what is missing.
 test: ## set up what is missing, then all tests (about five minutes on two cores)
 	@tools/setup test
-	@$(MAKE) --no-print-directory all unit parity cli-test golden asan clang lint
+	@$(MAKE) --no-print-directory all unit parity cli-test golden oracle2 asan clang lint
 	@echo "ok: all tests passed"
 
 asan: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -92,11 +92,17 @@ golden: $(BUILD)/slm2 ## whole-model digests against tests/golden/digests.txt
 golden-print: $(BUILD)/slm2 ## print the digests (to change the file, together with the rule)
 	@tests/golden/run.sh $(BUILD) --print
 
+oracle2: $(BUILD)/slm2 ## a second implementation, in JavaScript from the documentation alone, against the command
+	@tests/oracle2/run.sh $(BUILD)
+
 parity: $(BUILD)/tests/test_qwen3_parity ## Qwen3's real tokenizer (fetched once by npm) against Hugging Face
 	@json=$$(tools/fetch_tokenizer build/cache) && $< "$$json"
 
 lint: $(LIB) ## repository gates
 	@tools/lint.sh $(BUILD) $(CC)
+
+mutants: ## seeded faults, each of which a named test must catch (two minutes)
+	@tests/mutants/run.sh $(BUILD) $(CC)
 
 PREFIX ?= /usr/local
 install: all ## install the command, the library and the headers under PREFIX
