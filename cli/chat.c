@@ -18,8 +18,8 @@ static const char help[] =
   "\n"
   "Computing:\n" CLI_SETUP_HELP
   "\n"
-  "Inside: /help /reset /seed N /stats /quit. Ctrl-C stops the answer, Ctrl-D ends. Every answer starts from the same\n"
-  "seed: the same conversation with the same seed gives the same answers.\n"
+  "Inside: /help /reset /seed N /stats /save FILE /load FILE /quit. Ctrl-C stops the answer, Ctrl-D ends. Every answer\n"
+  "starts from the same seed: the same conversation with the same seed gives the same answers, after /load too.\n"
   "When stdin or stdout is not a terminal: only the answers go to stdout, and the end of stdin ends the program.\n"
   "\n"
   "Examples:\n"
@@ -30,6 +30,8 @@ static const char inside_help[] =
   "/reset    forget the conversation\n"
   "/seed N   seed of the answers from now on\n"
   "/stats    tokens, speed, finish and seed of the last answer\n"
+  "/save F   the conversation, with all that was computed for it, to the file F\n"
+  "/load F   go on with the conversation in F, for this model, --profile and --kv\n"
   "/quit     end (or Ctrl-D)\n"
   "Ctrl-C stops an answer. Put a blank before a message that begins with /\n"
   "(/think and /no_think are part of a message).\n";
@@ -65,7 +67,10 @@ static int parse(int argc, char **argv, chat_state *c) {
   return code == CLI_OK ? CLI_CONTINUE : code;
 }
 
+/* What was computed is forgotten too: /save must not keep what the user dropped. */
 static void reset(chat_state *c) {
+  slm2_status rewound = slm2_session_rewind(c->session.session, 0, NULL);
+  (void)rewound; /* to 0 is always possible */
   cli_text_free(&c->history);
   cli_text_puts(&c->history, "[");
   if (c->system != NULL) cli_message_add(&c->history, "system", c->system, strlen(c->system));
@@ -172,15 +177,38 @@ static void set_seed(chat_state *c, const char *text) {
   else cli_complain(CLI_USAGE, "/seed", "\"%.100s\" is not a whole number from 0 to %llu", text, (unsigned long long)UINT64_MAX);
 }
 
+static int save(const chat_state *c, const char *path) {
+  uint64_t bytes;
+  char a[CLI_GROUPED_MAX], b[CLI_GROUPED_MAX];
+  if (*path == 0) return cli_complain(CLI_USAGE, "/save", "needs the name of a file");
+  int code = cli_snapshot_save(path, c->session.session, &c->history, c->sampling.params.seed, &bytes);
+  if (code == CLI_OK)
+    fprintf(stderr, "saved %s: %s tokens, %s bytes\n", path, cli_grouped(slm2_session_length(c->session.session), a),
+            cli_grouped(bytes, b));
+  return code;
+}
+
+static int load(chat_state *c, const char *path) {
+  char a[CLI_GROUPED_MAX];
+  if (*path == 0) return cli_complain(CLI_USAGE, "/load", "needs the name of a file");
+  int code = cli_snapshot_load(path, &c->model, c->session.session, &c->history, &c->sampling.params.seed);
+  if (code != CLI_OK) return code;
+  c->last.finish = SLM2_FINISH_NONE;
+  fprintf(stderr, "loaded %s: %s tokens, seed %llu\n", path, cli_grouped(slm2_session_length(c->session.session), a),
+          (unsigned long long)c->sampling.params.seed);
+  return CLI_OK;
+}
+
 /* Qwen3's switches inside a message are not ours. */
 static bool is_command(const char *line) {
   size_t n = strcspn(line, " \t");
   return line[0] == '/' && !(n == 6 && memcmp(line, "/think", 6) == 0) && !(n == 9 && memcmp(line, "/no_think", 9) == 0);
 }
 
-/* Whether the chat goes on. */
-static bool command(chat_state *c, char *line) {
-  char *value = line + strcspn(line, " \t");
+/* Whether the chat goes on. *code: of a file that could not be saved or loaded; a script must not go on without it. */
+static bool command(chat_state *c, char *line, int *code) {
+  char *value = line + strcspn(line, " \t"), *end = line + strlen(line);
+  while (end > value && strchr(" \t", end[-1]) != NULL) *--end = 0;
   if (*value != 0) *value++ = 0;
   value += strspn(value, " \t");
   if (strcmp(line, "/quit") == 0) return false;
@@ -188,6 +216,8 @@ static bool command(chat_state *c, char *line) {
   else if (strcmp(line, "/reset") == 0) reset(c);
   else if (strcmp(line, "/stats") == 0) show_stats(c);
   else if (strcmp(line, "/seed") == 0) set_seed(c, value);
+  else if (strcmp(line, "/save") == 0) *code = save(c, value);
+  else if (strcmp(line, "/load") == 0) *code = load(c, value);
   else cli_complain(CLI_USAGE, line, "is not a command; /help lists them");
   return true;
 }
@@ -221,10 +251,10 @@ static int talk(chat_state *c) {
     while (line.n > 0 && strchr("\r\n", line.bytes[line.n - 1]) != NULL) line.bytes[--line.n] = 0;
     if (strspn(line.bytes, " \t") == line.n) continue;
     if (is_command(line.bytes)) {
-      if (!command(c, line.bytes)) break;
-      continue;
+      if (!command(c, line.bytes, &code)) break;
+    } else {
+      code = turn(c, &line);
     }
-    code = turn(c, &line);
     if (ferror(stdout)) code = CLI_FAILED;
     else if (c->interactive) code = CLI_OK;
   }

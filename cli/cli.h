@@ -16,6 +16,7 @@
 #include "slm2/chat.h"
 #include "slm2/model.h"
 #include "slm2/session.h"
+#include "slm2/snapshot.h"
 
 #define CLI_VERSION "0.1.0"
 
@@ -278,6 +279,13 @@ typedef struct cli_view {
 void cli_view_begin(cli_view *v);
 bool cli_view_event(cli_view *v, const slm2_token_event *event);
 void cli_view_end(cli_view *v);
+
+/* --- snapshot.c: a conversation and its session as a file -------------------------- */
+
+/* history: as chat keeps it, "[" and the messages. A file that is there is replaced only when it is a snapshot. */
+int cli_snapshot_save(const char *path, const slm2_session *session, const cli_text *history, uint64_t seed, uint64_t *bytes);
+/* Nothing changes unless all of it is good. */
+int cli_snapshot_load(const char *path, const cli_model *m, slm2_session *session, cli_text *history, uint64_t *seed);
 
 /* --- line.c: lines from the user ------------------------------------------------- */
 
