@@ -122,7 +122,7 @@ function readFloats(data, section) {
   return v;
 }
 
-// Which ids have a token, from the tokenizer section; without one, all have [guess G1 of the tests' README].
+// Which ids have a token, from the tokenizer section; without one, all count as having one [D19].
 function readTokens(data, bytes, vocab) {
   const exists = new Uint8Array(vocab).fill(bytes ? 0 : 1);
   if (!bytes) return exists;
