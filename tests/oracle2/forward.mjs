@@ -3,7 +3,7 @@
 //
 //   node forward.mjs FILE --ids 1,2,3 [--profile f32|q8] [--kv f32|f16]   the line of `slm2 digest`; with lists such
 //                                                        as f32,q8 one line for each combination
-//   node forward.mjs FILE --ids 1,2,3 … --sample N[,SEED,T,K,P,M,R]       an answer of at most N tokens (greedy: N alone)
+//   node forward.mjs FILE --ids 1,2,3 --sample N[,SEED,T,K,P,M,R]       an answer of at most N tokens (greedy: N alone)
 
 import { createHash } from 'node:crypto';
 import { allFinite, cos32, exp32, fround, inverseSqrt, roundHalfEven, roundToF16, sin32 } from './num.mjs';
