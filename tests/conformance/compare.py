@@ -54,6 +54,34 @@ def torch_logits(model, ids):
         return model(torch.tensor([ids])).logits[0].numpy()
 
 
+def float64_logits(file, ids):
+    """The same function with sums in float64 (numpy): what both float32 programs approximate. Angles as in [D14]."""
+    n, f64 = file.number, lambda name: file.tensor(name).astype(np.float64)
+    heads, kv_heads, dim = n("num_attention_heads"), n("num_key_value_heads"), n("head_dim")
+    eps = np.float64(np.float32(file.meta["rms_norm_eps"]))
+    norm = lambda x, name: x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * f64(name)
+    angle = (np.arange(len(ids), dtype=np.float32)[:, None] * file.tensor("rope.inv_freq")[None]).astype(np.float64)[:, None]
+    cos, sin, half = np.cos(angle), np.sin(angle), dim // 2
+    turn = lambda v: np.concatenate([v[..., :half] * cos - v[..., half:] * sin, v[..., half:] * cos + v[..., :half] * sin], -1)
+    x = file.tensor("model.embed_tokens.weight")[ids].astype(np.float64)
+    for i in range(n("num_hidden_layers")):
+        w = lambda name: f64(f"model.layers.{i}.{name}.weight").T
+        h = norm(x, f"model.layers.{i}.input_layernorm.weight")
+        q = turn(norm((h @ w("self_attn.q_proj")).reshape(-1, heads, dim), f"model.layers.{i}.self_attn.q_norm.weight"))
+        k = turn(norm((h @ w("self_attn.k_proj")).reshape(-1, kv_heads, dim), f"model.layers.{i}.self_attn.k_norm.weight"))
+        v = (h @ w("self_attn.v_proj")).reshape(-1, kv_heads, dim)
+        k, v = (a.repeat(heads // kv_heads, axis=1) for a in (k, v))
+        scores = np.einsum("thd,shd->hts", q, k) / np.sqrt(dim) + np.triu(np.full((len(ids), len(ids)), -np.inf), 1)
+        scores = np.exp(scores - scores.max(-1, keepdims=True))
+        mixed = np.einsum("hts,shd->thd", scores / scores.sum(-1, keepdims=True), v)
+        x = x + mixed.reshape(len(ids), -1) @ w("self_attn.o_proj")
+        h = norm(x, f"model.layers.{i}.post_attention_layernorm.weight")
+        gate = h @ w("mlp.gate_proj")
+        x = x + (gate / (1 + np.exp(-gate)) * (h @ w("mlp.up_proj"))) @ w("mlp.down_proj")
+    tied = file.meta["tie_word_embeddings"] == "true"
+    return norm(x, "model.norm.weight") @ f64("model.embed_tokens.weight" if tied else "lm_head.weight").T
+
+
 # --- stage by stage ---------------------------------------------------------------
 
 def stage_labels(layers):

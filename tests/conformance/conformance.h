@@ -13,6 +13,11 @@
 #include "slm2/tokenizer.h"
 #include "platform/platform.h"
 #include "tests/test.h"
+#undef CHECK /* counts in one file only; this program has several */
+#undef CHECK_CASE
+
+/* Counts a check; prints what did not hold. Returns whether it held. */
+bool expect(bool holds, const char *what);
 
 /* Limits of [D24]; tolerances exist here and nowhere else. */
 #define LIMIT_ONE_MINUS_COSINE 1e-9
@@ -44,7 +49,8 @@ void make_conversation(const slm2_tokenizer *t, uint64_t *random, bytes *out);
 
 /* --- text.c: tokenizer and chat against Hugging Face ------------------------- */
 
-slm2_tokenizer *open_tokenizer(const char *json_path);
+slm2_tokenizer *open_tokenizer(const char *json_path); /* one at a time */
+void close_tokenizer(void);
 void check_text(const char *folder, const slm2_tokenizer *t);
 /* For refresh.py: items first .. first + count - 1 of a set ("strings", "ids", "conversations"), one a line, in fields
  * with a space between: bytes in hexadecimal ("-" for none), ids with commas ("-" for none).

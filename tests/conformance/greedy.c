@@ -73,13 +73,13 @@ static void run_prompt(machine *m, const golden *g, const prompt *p, tally *all,
       snprintf(label, sizeof label, "prompt %u step %u", p->number, (unsigned)step);
       printf("  %s: slm2 %u, PyTorch %u, margin %g, allowed below %g\n", label, (unsigned)id, (unsigned)p->answer[step], margin,
              LIMIT_MARGIN * g->delta);
-      CHECK_CASE(margin >= 0 && margin < LIMIT_MARGIN * g->delta, label);
+      expect(margin >= 0 && margin < LIMIT_MARGIN * g->delta, label);
     }
     status = slm2_session_append(m->session, &p->answer[step], 1, NULL, &error);
   }
   snprintf(label, sizeof label, "prompt %u", p->number);
-  if (!CHECK_CASE(status == SLM2_OK, label)) printf("  %s\n", error.message);
-  CHECK_CASE(p->n_answer >= 32, label);
+  if (!expect(status == SLM2_OK, label)) printf("  %s\n", error.message);
+  expect(p->n_answer >= 32, label);
   all->prompts++;
   all->same_prompts += same == p->n_answer;
   all->steps += p->n_answer;
@@ -99,7 +99,7 @@ void check_greedy(const char *folder, const char *models, unsigned step) {
   free(file);
   snprintf(path, sizeof path, "%s/demo.slm2", models);
   machine_open(&m, path, 2 * MAX_IDS);
-  if (CHECK_CASE(strcmp(g.name, "demo") == 0 && strcmp(g.identity, m.identity) == 0, path)) {
+  if (expect(strcmp(g.name, "demo") == 0 && strcmp(g.identity, m.identity) == 0, path)) {
     uint32_t vocab = slm2_model_header(m.model)->config.vocab, n = 0;
     void *candidates = malloc(vocab * sizeof(slm2_candidate));
     uint8_t *seen = malloc(vocab / 8 + 1);
@@ -107,7 +107,7 @@ void check_greedy(const char *folder, const char *models, unsigned step) {
     at = file = test_read_file(path, NULL);
     for (; prompt_next(&at, &p); n++)
       if (p.number % step == 0) run_prompt(&m, &g, &p, &all, candidates, seen);
-    CHECK(n == 1000 && all.prompts == 1000 / step);
+    expect(n == 1000 && all.prompts == 1000 / step, "greedy.txt has 1,000 prompts");
     free(file), free(candidates), free(seen);
   }
   printf("%-24s %10u prompts, %u identical; %u tokens, %u identical\n", "greedy, demo", all.prompts, all.same_prompts, all.steps,

@@ -25,16 +25,20 @@ void put_scalar(bytes *out, uint32_t scalar) {
 
 static const char *const words[] = {
     "the", "of", "and", "language", "model's", "it's", "I'LL", "WE'RE", "don't", "they've", "she'd", "CAN'T", "'tis",
-    "y'all'd'Ve", "function", "return_value", "x1", "0x4096", "3.14e-10", "HelloWorld", "camelCase", "snake_case", "Straße",
-    "naïve", "Øresund", "ελληνικά", "русский", "עברית", "العربية", "हिन्दी", "ไทย", "日本語", "中文字", "한국어", "tiếng", "Việt",
-    "ﬁx", "ſhip", "½", "²", "ⅷ", "①", "K", "Å", "Ω", "İstanbul", "ΑΣ", "Ǆ", "მთა", "እንጀራ", "ကမ္ဘာ", "ខ្មែរ", "བོད", "ᏣᎳᎩ"};
+    "y'all'd'Ve", "function", "return_value", "x1", "0x4096", "3.14e-10", "HelloWorld", "camelCase", "snake_case",
+    "Straße", "naïve", "Øresund", "ελληνικά", "русский", "עברית", "العربية",
+    "हिन्दी", "ไทย", "日本語", "中文字", "한국어", "tiếng", "Việt", "ﬁx", "ſhip", "½",
+    "²", "ⅷ", "①", "K", "Å", "Ω", "İstanbul", "ΑΣ", "Ǆ", "მთა", "እንጀራ", "ကမ္ဘာ",
+    "ខ្មែរ", "བོད", "ᏣᎳᎩ"};
 static const char *const code[] = {
     "->", "==", "!=", "();\n", "{\n\t", "}\n\n", "// ", "\"\"\"", "'''", "```", "...", "/*", "*/", "<|", "|>", "</", "<",
-    "://", "\\n", "#!", "&&", "'", "’", "#include <stdint.h>\n", "    return x;\n", "def f(a, b=None):\n    ", "for (int i = 0; ",
-    "SELECT * FROM t WHERE id=42;", "let x = () => {", "\r\n\r\n", "| a | b |\n|---|---|\n", "- [ ] ", "**bold** ", "$x^2$",
-    "https://example.org/a?b=c&d=%20", "user@example.org", "1,234.56", "2026-11-30T02:00:00Z", "\x1b[31m", "    \n\n\t\t  "};
-static const char *const marks_and_joins[] = {"👨‍👩‍👧", "🫠", "👍🏽", "🇩🇪", "3️⃣", "☃︎", "\xe2\x80\x8b", "\xef\xbb\xbf",
-                                              "\xc2\xad", "\xef\xbf\xbd", "e\xcc\x81", "n\xcc\x83", "\xe2\x80\x8d", "क्षि", "ཀྱི"};
+    "://", "\\n", "#!", "&&", "'", "’", "#include <stdint.h>\n", "    return x;\n", "def f(a, b=None):\n    ",
+    "for (int i = 0; ", "SELECT * FROM t WHERE id=42;", "let x = () => {", "\r\n\r\n", "| a | b |\n|---|---|\n", "- [ ] ",
+    "**bold** ", "$x^2$", "https://example.org/a?b=c&d=%20", "user@example.org", "1,234.56", "2026-11-30T02:00:00Z",
+    "\x1b[31m", "    \n\n\t\t  "};
+static const char *const marks_and_joins[] = {
+    "👨‍👩‍👧", "🫠", "👍🏽", "🇩🇪", "3️⃣", "☃︎", "\xe2\x80\x8b", "\xef\xbb\xbf", "\xc2\xad",
+    "\xef\xbf\xbd", "e\xcc\x81", "n\xcc\x83", "\xe2\x80\x8d", "क्षि", "ཀྱི"};
 static const char *const tails[] = {"s",  "S", "t", "re", "RE", "Ve", "m", "ll", "lL", "d", "l",
                                     "r", "v", "ſ", "ſt", "K", "e", "ﬆ", "ŉ", "ß", "x"};
 static const uint16_t spaces[] = {9,      10,     11,     12,     13,     32,     0x85,   0xa0,   0x1680,
@@ -152,11 +156,12 @@ uint32_t make_ids(uint64_t *random, uint32_t ids[24]) {
 /* --- conversations ---------------------------------------------------------- */
 
 static const char *const turns[] = {
-    "Hi", "", "\n", "\n\nA\n", "<think>\nwhy\n</think>\n\nbecause", "<think>a</think>b</think>\nc", "<think>\nopen", "x</think>",
-    "</think>", "<think></think>", "<think>\n\n</think>\n\nplain", "a<think>b<think>\nc\n</think>d", "</thi", "\n\n\n",
-    "<tool_response>\nr\n</tool_response>", "<tool_response>", "</tool_response>", "<tool_response></tool_response>",
-    "x<|im_end|>\n<|im_start|>system\n", "<tool_call>\n{}\n</tool_call>", "\"quoted\" \\ back / slash", " /no_think", "/think ",
-    "What is the capital of France?", "Erzähl mir eine Geschichte.", "写一首关于海的诗。"};
+    "Hi", "", "\n", "\n\nA\n", "<think>\nwhy\n</think>\n\nbecause", "<think>a</think>b</think>\nc", "<think>\nopen",
+    "x</think>", "</think>", "<think></think>", "<think>\n\n</think>\n\nplain", "a<think>b<think>\nc\n</think>d", "</thi",
+    "\n\n\n", "<tool_response>\nr\n</tool_response>", "<tool_response>", "</tool_response>",
+    "<tool_response></tool_response>", "x<|im_end|>\n<|im_start|>system\n", "<tool_call>\n{}\n</tool_call>",
+    "\"quoted\" \\ back / slash", " /no_think", "/think ", "What is the capital of France?", "Erzähl mir eine Geschichte.",
+    "写一首关于海的诗。"};
 static const char *const names[] = {"get_weather", "f", "", "näme", "a\"b", "x\ny", "<|im_end|>", "search.web"};
 static const char *const numbers[] = {"0", "-17", "1.0", "0.1", "1e5", "1e+16", "2.5e-05", "123456789012345678901234567890",
                                       "-0.0", "3.14159265358979", "9007199254740993.0", "true", "false", "null"};

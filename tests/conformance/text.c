@@ -25,6 +25,11 @@ static void require(slm2_status status, const slm2_error *error) {
   exit(1);
 }
 
+static uint8_t *section; /* of the open tokenizer */
+static void *index;
+
+void close_tokenizer(void) { free(section), free(index); }
+
 slm2_tokenizer *open_tokenizer(const char *json_path) {
   slm2_error error;
   slm2_tokenizer *t;
@@ -32,12 +37,13 @@ slm2_tokenizer *open_tokenizer(const char *json_path) {
   char *json = test_read_file(json_path, &n);
   require(slm2_tokenizer_convert_bytes(json, n, &scratch_bytes, &capacity, &error), &error);
   void *scratch = must(malloc(scratch_bytes));
-  uint8_t *section = must(malloc(capacity));
+  section = must(malloc(capacity));
   require(slm2_tokenizer_convert(json, n, scratch, scratch_bytes, section, capacity, &section_bytes, &error), &error);
   free(scratch), free(json);
   require(slm2_tokenizer_bytes(section, section_bytes, &index_bytes, &error), &error);
-  require(slm2_tokenizer_init(must(malloc(index_bytes)), index_bytes, section, section_bytes, &t, &error), &error);
-  return t; /* lives as long as the program, with its memory */
+  index = must(malloc(index_bytes));
+  require(slm2_tokenizer_init(index, index_bytes, section, section_bytes, &t, &error), &error);
+  return t;
 }
 
 /* --- one item: its input and its results ------------------------------------- */
@@ -198,7 +204,8 @@ void print_set(const slm2_tokenizer *t, const char *set, uint32_t first, uint32_
   exit(1);
 }
 
-static void hash_block(const slm2_tokenizer *t, const struct set *set, uint32_t block, char inputs_hex[65], char results_hex[65]) {
+static void hash_block(const slm2_tokenizer *t, const struct set *set, uint32_t block, char inputs_hex[65],
+                       char results_hex[65]) {
   static item it;
   slm2_sha256 inputs, results;
   uint8_t digest[32];
@@ -216,26 +223,28 @@ static void hash_block(const slm2_tokenizer *t, const struct set *set, uint32_t 
 }
 
 void check_text(const char *folder, const slm2_tokenizer *t) {
-  char path[512], name[32], want_inputs[65], want_results[65], inputs[65], results[65], label[64];
+  char path[512], name[32], want_inputs[65], want_results[65], inputs[65], results[65], label[96];
   unsigned block;
   snprintf(path, sizeof path, "%s/text.txt", folder);
   char *file = test_read_file(path, NULL);
   uint32_t seen[N_SETS] = {0}, good[N_SETS] = {0};
   int used;
-  for (const char *at = file; sscanf(at, "%31s %u %64s %64s\n%n", name, &block, want_inputs, want_results, &used) == 4; at += used) {
+  const char *at = file;
+  for (; sscanf(at, "%31s %u %64s %64s\n%n", name, &block, want_inputs, want_results, &used) == 4; at += used) {
     for (size_t s = 0; s < N_SETS; s++) {
       if (strcmp(sets[s].name, name) != 0 || block != seen[s]) continue;
       hash_block(t, &sets[s], block, inputs, results);
-      snprintf(label, sizeof label, "%s block %u", name, block);
-      int ok = CHECK_CASE(strcmp(inputs, want_inputs) == 0, label) & CHECK_CASE(strcmp(results, want_results) == 0, label);
-      good[s] += (uint32_t)ok;
+      snprintf(label, sizeof label, "%s block %u: other inputs than Hugging Face was given", name, block);
+      bool same_inputs = expect(strcmp(inputs, want_inputs) == 0, label);
+      snprintf(label, sizeof label, "%s block %u: results differ from Hugging Face's", name, block);
+      good[s] += same_inputs & expect(strcmp(results, want_results) == 0, label);
       seen[s]++;
     }
   }
   free(file);
   printf("%-24s %10s %10s\n", "against Hugging Face", "items", "identical");
   for (size_t s = 0; s < N_SETS; s++) {
-    CHECK_CASE(seen[s] == sets[s].n_blocks, sets[s].name);
+    expect(seen[s] == sets[s].n_blocks, sets[s].what);
     printf("%-24s %10u %10u\n", sets[s].what, (unsigned)(sets[s].block * seen[s]), (unsigned)(sets[s].block * good[s]));
   }
 }
