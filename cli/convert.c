@@ -173,9 +173,13 @@ int cli_cmd_convert(int argc, char **argv) {
   bool folder = slm2_is_directory(src), gguf = !folder && cli_is_gguf(src);
   slm2_convert_options how = {.form = rows ? SLM2_FORM_ROWS : SLM2_FORM_PANELS, .force_chat_qwen3 = chat_given};
   if (slm2_same_file(src, out)) return cli_complain(CLI_USAGE, out, "is the source itself");
-  if (!cli_ends_with(out, ".slm2")) /* so that no source file can be its own output */
+  bool to_slm2 = cli_ends_with(out, ".slm2");
+  if ((folder || gguf) && !to_slm2) /* so that no source file can be its own output */
     return cli_complain(CLI_USAGE, out, "the output's name must end with .slm2");
+  if (folder) return convert_folder(src, &how, out);
   if (gguf) return cli_convert_gguf(src, &how, out);
-  if (!folder) return cli_complain(CLI_FAILED, src, "is not a folder; give the Hugging Face folder of a model");
-  return convert_folder(src, &how, out);
+  if (to_slm2)
+    return cli_complain(CLI_FAILED, src, "is not a folder and no GGUF file: a Hugging Face folder or a .gguf file makes a .slm2 file");
+  if (rows || chat_given) return cli_complain(CLI_USAGE, out, "--layout and --chat-format belong to a .slm2 output");
+  return cli_export(src, out);
 }

@@ -15,6 +15,8 @@ void cli_input_close(cli_input *in);
 bool cli_is_gguf(const char *path);
 
 int cli_convert_gguf(const char *path, const slm2_convert_options *options, const char *out);
+/* A .slm2 file to a GGUF file or, for any other name, to a Hugging Face folder. */
+int cli_export(const char *path, const char *out);
 /* Prints what was made, and warns of an unknown chat template. */
 int cli_convert_report(const char *out, const slm2_convert_report *report);
 slm2_status cli_inspect_gguf(const char *path, bool json, cli_text *t, slm2_error *error);

@@ -97,6 +97,27 @@ SLM2_NODISCARD slm2_status slm2_convert_gguf_bytes(const slm2_input *gguf, size_
 SLM2_NODISCARD slm2_status slm2_convert_gguf(const slm2_input *gguf, const slm2_sink *sink, const slm2_convert_options *options,
                                              void *mem, size_t mem_bytes, slm2_convert_report *report, slm2_error *error);
 
+/* --- exports: a whole .slm2 file in memory to other formats (docs/FORMAT.md, "GGUF" and "Hugging Face folders") --- */
+
+typedef struct slm2_export slm2_export;
+/* Memory for exporting this file (64-byte aligned, as slm2_model_init wants it; checks what that checks). */
+SLM2_NODISCARD slm2_status slm2_export_bytes(const uint8_t *file, uint64_t file_bytes, size_t *bytes, slm2_error *error);
+/* Verifies all of the file. mem (64-byte aligned) and file are kept. progress is a sink's, with phase "verify", or NULL. */
+SLM2_NODISCARD slm2_status slm2_export_open(const uint8_t *file, uint64_t file_bytes, void *mem, size_t mem_bytes,
+                                            void (*progress)(void *user, const char *phase, uint64_t done, uint64_t total),
+                                            void *user, slm2_export **out, slm2_error *error);
+const slm2_header *slm2_export_header(const slm2_export *e);
+/* Blocks whose scale is not the one the quantiser would choose for their weights [D9]: a folder of f32 weights gives other
+ * blocks when it is converted back. 0 for every model that came from floats; GGUF keeps all blocks as they are. */
+uint64_t slm2_export_inexact_blocks(const slm2_export *e);
+
+/* One GGUF file, written in order. */
+SLM2_NODISCARD slm2_status slm2_export_gguf(slm2_export *e, const slm2_sink *sink, slm2_error *error);
+/* A Hugging Face folder: files 0 .. n - 1, each written in order. Those of a tokenizer are missing when there is none. */
+uint32_t slm2_export_files(const slm2_export *e);
+const char *slm2_export_file_name(uint32_t i);
+SLM2_NODISCARD slm2_status slm2_export_file(slm2_export *e, uint32_t i, const slm2_sink *sink, slm2_error *error);
+
 /* Synthetic weights [D27]: an integer generator makes q and the bits of d; the same bytes on every machine
  * (docs/FORMAT.md, "Synthetic models"). */
 typedef struct slm2_synth_params {

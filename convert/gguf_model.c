@@ -287,7 +287,7 @@ bool slm2_gguf_is_own(const slm2_gguf *g) { return slm2_gguf_find(g, "slm2.forma
 
 /* What an export of slm2 wrote: each value as the header has it. */
 static slm2_status read_own(const slm2_gguf *g, slm2_header *h, slm2_error *error) {
-  if (!slm2_gguf_is_own(g)) return SLM2_OK;
+  uint32_t theta = h->config.rope_theta;
   for (uint32_t i = 0; i < slm2_n_gguf_own_keys; i++) {
     char key[SLM2_GGUF_OWN_KEY_MAX];
     const char *text = NULL;
@@ -298,6 +298,19 @@ static slm2_status read_own(const slm2_gguf *g, slm2_header *h, slm2_error *erro
     slm2_json_token token = {.type = SLM2_JSON_STRING, .raw = text, .n_raw = n};
     SLM2_TRY(slm2_metadata_read(slm2_gguf_own_field(i), &token, slm2_gguf_find(g, key)->at, h, error));
   }
+  if ((float)h->config.rope_theta == (float)theta) return SLM2_OK; /* the exact number behind the f32 of rope.freq_base */
+  return slm2_gguf_refuse(g, slm2_gguf_find(g, "slm2.rope_theta"), SLM2_E_FORMAT, "slm2.rope_theta",
+                          "%s: %s is %u, but qwen3.rope.freq_base %u", h->config.rope_theta, theta, error);
+}
+
+/* What llama.cpp's converter writes. */
+static slm2_status read_foreign(const slm2_gguf *g, const uint8_t *section, slm2_header *h, slm2_error *error) {
+  SLM2_TRY(read_ids(g, section, h, error));
+  SLM2_TRY(read_sampling(g, &h->generation, error));
+  SLM2_TRY(read_license(g, h, error));
+  text_copy(h->source, sizeof h->source, "unknown");
+  text_copy(h->source_revision, sizeof h->source_revision, "unknown");
+  h->chat_format = SLM2_CHAT_NONE;
   return SLM2_OK;
 }
 
@@ -305,19 +318,9 @@ slm2_status slm2_gguf_settings(const slm2_gguf *g, const uint8_t *section, slm2_
                                uint8_t template_sha256[32], slm2_error *error) {
   const char *text = NULL;
   size_t n = 0;
-  uint32_t theta = header->config.rope_theta;
   slm2_header h = *header;
-  SLM2_TRY(read_ids(g, section, &h, error));
-  SLM2_TRY(read_sampling(g, &h.generation, error));
-  SLM2_TRY(read_license(g, &h, error));
-  text_copy(h.source, sizeof h.source, "unknown");
-  text_copy(h.source_revision, sizeof h.source_revision, "unknown");
-  h.chat_format = SLM2_CHAT_NONE;
-  SLM2_TRY(read_own(g, &h, error));
-  if ((float)h.config.rope_theta != (float)theta) { /* the exact number behind the f32 of rope.freq_base */
-    return slm2_gguf_refuse(g, slm2_gguf_find(g, "slm2.rope_theta"), SLM2_E_FORMAT, "slm2.rope_theta",
-                            "%s: %s is %u, but qwen3.rope.freq_base %u", h.config.rope_theta, theta, error);
-  }
+  if (slm2_gguf_is_own(g)) SLM2_TRY(read_own(g, &h, error));
+  else SLM2_TRY(read_foreign(g, section, &h, error));
   SLM2_TRY(slm2_gguf_string(g, "tokenizer.chat_template", &text, &n, error));
   *template_found = text != NULL;
   if (text != NULL) {

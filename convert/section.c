@@ -123,6 +123,10 @@ static int symbol_byte(uint32_t cp) {
   uint32_t i = cp - 0x100;
   return (int)(i <= 0x20 ? i : i <= 0x42 ? i - 0x21 + 0x7f : 0xad);
 }
+uint32_t slm2_byte_symbol(uint8_t byte) {
+  if (symbol_byte(byte) == byte) return byte;
+  return 0x100u + (byte <= 0x20u ? byte : byte == 0xadu ? 0x43u : byte - 0x7fu + 0x21u);
+}
 /* Bytes of symbols; false when one is no symbol or there are more than SLM2_MAX_TOKEN_BYTES. */
 static bool symbols_to_bytes(const char *s, size_t n, uint8_t *out, uint32_t *n_out) {
   uint32_t count = 0;

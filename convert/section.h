@@ -25,6 +25,9 @@ typedef struct slm2_section_builder {
   uint32_t blob_bytes;
 } slm2_section_builder;
 
+/* GPT-2's symbol of a byte, a code point. */
+uint32_t slm2_byte_symbol(uint8_t byte);
+
 /* How a token counts: absent is an id without a token, whose text is not looked at. */
 typedef enum slm2_token_kind { SLM2_TOKEN_NORMAL, SLM2_TOKEN_ADDED, SLM2_TOKEN_SPECIAL, SLM2_TOKEN_ABSENT } slm2_token_kind;
 
