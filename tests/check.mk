@@ -10,7 +10,7 @@ GOLDEN  = tests/golden/run.sh
 NATIVE   = gcc-O0 gcc-O2 gcc-O3-native clang-O0 clang-O2 clang-O3-native
 EMULATED = nehalem haswell aarch64 win-x64 s390x i686 wasm32
 CHECKS   = sanitizers $(NATIVE) $(EMULATED) math-sample readers fuzz-replay fuzz-short
-FULL     = $(filter-out math-sample fuzz-short,$(CHECKS)) math-full wasm32-all readers-long fuzz-long cross-unit
+FULL     = $(filter-out math-sample fuzz-short,$(CHECKS)) math-full wasm32-all readers-long fuzz-long cross-unit conformance-full
 
 .PHONY: check full check-setup $(addprefix leg-,$(CHECKS) $(FULL))
 check: check-setup ## sanitizers, compilers, cross and emulated targets, math sample, fuzzing: up to 15 minutes on two cores
@@ -55,6 +55,9 @@ $(CHECK)/wasm32/digest.wasm: $(WASM_OBJ)
 leg-wasm32:     ; $(LEG) '$(SUBMAKE) $(CHECK)/wasm32/digest.wasm && node tests/wasm/digest.mjs $(CHECK)/wasm32/digest.wasm'
 leg-wasm32-all: ; $(LEG) '$(SUBMAKE) $(CHECK)/wasm32/digest.wasm && node tests/wasm/digest.mjs $(CHECK)/wasm32/digest.wasm --all'
 -include $(WASM_OBJ:.o=.d)
+
+# Every greedy prompt of the comparison with PyTorch; `make test` runs one of twenty.
+leg-conformance-full: ; $(LEG) '$(SUBMAKE) conformance-full'
 
 # Fuzzing: libFuzzer targets of tests/fuzz under both sanitizers. What was found once is replayed from tests/data/fuzz.
 FUZZ_FLAGS = BUILD=$(CHECK)/fuzz CC=clang-19 CFLAGS="-O1 -g" EXTRA="-D_POSIX_C_SOURCE=200809L -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
