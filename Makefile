@@ -28,10 +28,11 @@ CLI_OBJ      = $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 TESTS        = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 LIB          = $(BUILD)/libslm2.a
 
-# Line editing in `slm2 chat` is optional: without libedit it reads plain lines. Asked of the compiler, because a cross
-# compiler must not take the host's.
-EDIT_FLAGS  := $(shell flags=$$(pkg-config --cflags --libs libedit 2>/dev/null) && echo 'int main(void) { return 0; }' | \
-                 $(CC) $(EXTRA) -include histedit.h -x c - -o /dev/null $$flags >/dev/null 2>&1 && echo $$flags)
+# Flags of an optional library ($(1), its header $(2)), when this compiler can use it: a cross compiler cannot use the host's.
+optional = $(shell flags=$$(pkg-config --cflags --libs $(1) 2>/dev/null) && echo 'int main(void) { return 0; }' | \
+             $(CC) $(EXTRA) -include $(2) -x c - -o /dev/null $$flags >/dev/null 2>&1 && echo $$flags)
+# Line editing in `slm2 chat` is optional: without libedit it reads plain lines.
+EDIT_FLAGS  := $(call optional,libedit,histedit.h)
 EDIT_CFLAGS := $(if $(EDIT_FLAGS),$(filter-out -l%,$(EDIT_FLAGS)) -DSLM2_HAVE_LIBEDIT)
 EDIT_LIBS   := $(filter -l% -L%,$(EDIT_FLAGS))
 
@@ -65,10 +66,10 @@ $(BUILD)/tests/%: tests/parity/%.c $(LIB)
 	@$(CC) $(FLAGS) -o $@ $< $(LIB)
 
 # Test-only: jansson's verdict beside ours, where it is installed.
-$(BUILD)/tests/test_json: private TEST_EXTRA := $(shell pkg-config --libs jansson 2>/dev/null && echo -DSLM2_HAVE_JANSSON)
+$(BUILD)/tests/test_json: private TEST_EXTRA = $(patsubst -ljansson,-ljansson -DSLM2_HAVE_JANSSON,$(call optional,jansson,jansson.h))
 
 unit: $(TESTS) ## build and run the unit tests
-	@set -e; for t in $(TESTS); do $$t; done
+	@set -e; for t in $(TESTS); do $(RUN) $$t; done
 
 # Everything that runs before a change lands; installs what is missing.
 test: ## set up what is missing, then all tests (about five minutes on two cores)
