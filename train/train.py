@@ -25,8 +25,8 @@ from tokenizers import Tokenizer
 from dataset import batches
 from model import Config, Qwen3
 
-STEPS = 4_450
-PEAK, WARM_UP, DECAY_SHARE = 2e-3, 200, 0.45
+STEPS = 4_800
+PEAK, WARM_UP, DECAY_SHARE = 2e-3, 200, 0.24
 AVERAGE = 0.997
 PROCESSES = 2
 SAVE_SECONDS, LOG_STEPS = 150, 50
@@ -128,7 +128,9 @@ def work(rank, args):
             save(checkpoint, net=net.state_dict(), optim=optim.state_dict(), average=average, step=step, shard=shard,
                  skip=index + 1, tokens=tokens, seconds=seconds)
         if done:
-            return
+            break
+    dist.barrier()
+    dist.destroy_process_group()
 
 
 def main():

@@ -19,6 +19,7 @@ HOW = ["how {do i|can i|do you|does one|would i|should i} $x", "how to $x", "i {
        "can i $x", "what is the {command|way} to $x", "{which|what} command {lets me|do i use to|will} $x",
        "is {it possible|there a way} to $x", "what do i {type|do} to $x", "tell me how to $x",
        "show me how to $x", "explain how to $x", "what should i do to $x", "i'm trying to $x"]
+ASKED_FIRST = ("about", "demo", "privacy")  # what most people ask first
 
 
 def blocks(path):
@@ -48,7 +49,8 @@ def card(topic, lines):
             raise ValueError(f"unknown line: {line}")
     subject = {"demo": "myself", "capitals": "capitals"}.get(topic, "slm2")
     return Card(topic, list(odds), [answer], accept,
-                f"The question is about {subject}. I know this from my notes, so I answer it plainly.", odds=odds)
+                f"The question is about {subject}. I know this from my notes, so I answer it plainly.",
+                2.0 if topic in ASKED_FIRST else 1.0, odds)
 
 
 def cards():
