@@ -33,6 +33,16 @@ SLM2_NODISCARD slm2_status slm2_output_write(slm2_output *output, uint64_t offse
 SLM2_NODISCARD slm2_status slm2_output_commit(slm2_output *output, slm2_error *error); /* frees output, on failure too */
 void slm2_output_abandon(slm2_output *output);
 
+/* A folder of files being made: a temporary neighbour that takes the name path on commit, when all its files are committed,
+ * or vanishes with them as an output does. path must not exist yet (a slash at its end does not count). */
+#define SLM2_FOLDER_FILES 8u
+typedef struct slm2_folder slm2_folder;
+SLM2_NODISCARD slm2_status slm2_folder_create(const char *path, slm2_folder **out, slm2_error *error);
+/* Makes a file in it, at most SLM2_FOLDER_FILES; the output is committed or abandoned before the folder is. */
+SLM2_NODISCARD slm2_status slm2_folder_file(slm2_folder *folder, const char *name, slm2_output **out, slm2_error *error);
+SLM2_NODISCARD slm2_status slm2_folder_commit(slm2_folder *folder, slm2_error *error); /* frees folder, on failure too */
+void slm2_folder_abandon(slm2_folder *folder);
+
 bool slm2_is_directory(const char *path);
 bool slm2_file_exists(const char *path); /* a regular file */
 /* Whether path resolves to a file directly inside dir (no symlink leads out of it) [FIL-7]. */

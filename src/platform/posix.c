@@ -138,8 +138,18 @@ struct slm2_output {
   char *folder;
 };
 
-/* The handler walks this list, so it changes only while the signals are blocked. */
+struct slm2_folder {
+  slm2_folder *next; /* in the list of unfinished folders */
+  char *path;
+  char *temporary;
+  char *parent;
+  char *files[SLM2_FOLDER_FILES]; /* paths in the temporary */
+  size_t n_files;
+};
+
+/* The handler walks these lists, so they change only while the signals are blocked. */
 static slm2_output *volatile unfinished;
+static slm2_folder *volatile unfinished_folders;
 static _Atomic(uintptr_t) interrupt_handler; /* the user's function; atomic because the handler reads it */
 
 static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -147,6 +157,10 @@ static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 static void remove_unfinished(void) {
   for (slm2_output *o = unfinished; o != NULL; o = o->next) unlink(o->temporary);
+  for (slm2_folder *f = unfinished_folders; f != NULL; f = f->next) {
+    for (size_t i = 0; i < f->n_files; i++) unlink(f->files[i]);
+    rmdir(f->temporary);
+  }
 }
 
 static void on_signal(int number) {
@@ -244,13 +258,17 @@ static slm2_status open_temporary(slm2_output *o, slm2_error *error) {
   return slm2_fail(error, SLM2_E_IO, "create", o->path, SLM2_NO_OFFSET, "16 temporary names in its folder are all taken");
 }
 
+static void register_cleaning(void) {
+  static bool registered;
+  install_handlers();
+  if (!registered) registered = atexit(remove_unfinished) == 0;
+}
+
 slm2_status slm2_output_create(const char *path, slm2_output **out, slm2_error *error) {
   struct stat st;
   if (path[0] == 0) return io_fail(error, "create", "output", ENOENT);
   if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return refuse_kind("create", path, st.st_mode, error);
-  install_handlers();
-  static bool registered;
-  if (!registered) registered = atexit(remove_unfinished) == 0;
+  register_cleaning();
   slm2_output *o = calloc(1, sizeof *o);
   if (o != NULL) {
     o->path = strdup(path);
@@ -331,6 +349,106 @@ void slm2_output_abandon(slm2_output *o) {
   close(o->fd);
   settle(o, false);
   free_output(o);
+}
+
+/* --- folders -------------------------------------------------------------- */
+
+static void free_folder(slm2_folder *f) {
+  if (f == NULL) return;
+  for (size_t i = 0; i < f->n_files; i++) free(f->files[i]);
+  free(f->path);
+  free(f->temporary);
+  free(f->parent);
+  free(f);
+}
+
+/* Makes the temporary and lists it, as open_temporary does. */
+static slm2_status make_temporary(slm2_folder *f, slm2_error *error) {
+  for (int attempt = 0; attempt < 16; attempt++) {
+    uint64_t random;
+    SLM2_TRY(slm2_random_seed(&random, error));
+    free(f->temporary);
+    f->temporary = temporary_name(f->parent, random);
+    if (f->temporary == NULL) return io_fail(error, "create", f->path, ENOMEM);
+    sigset_t old;
+    block_signals(&old);
+    int code = mkdir(f->temporary, 0777) == 0 ? 0 : errno;
+    if (code == 0) {
+      f->next = unfinished_folders;
+      unfinished_folders = f;
+    }
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    if (code == 0) return SLM2_OK;
+    if (code != EEXIST) return io_fail(error, "create", f->path, code);
+  }
+  return slm2_fail(error, SLM2_E_IO, "create", f->path, SLM2_NO_OFFSET, "16 temporary names in its folder are all taken");
+}
+
+slm2_status slm2_folder_create(const char *path, slm2_folder **out, slm2_error *error) {
+  struct stat st;
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  if (n == 0) return io_fail(error, "create", "folder", ENOENT);
+  if (lstat(path, &st) == 0)
+    return slm2_fail(error, SLM2_E_IO, "create", path, SLM2_NO_OFFSET, "exists already; a folder is only made new");
+  register_cleaning();
+  slm2_folder *f = calloc(1, sizeof *f);
+  if (f != NULL) f->path = strndup(path, n);
+  if (f != NULL && f->path != NULL) f->parent = folder_of(f->path);
+  slm2_status status = f == NULL || f->parent == NULL ? io_fail(error, "create", path, ENOMEM) : make_temporary(f, error);
+  if (status != SLM2_OK) {
+    free_folder(f);
+    return status;
+  }
+  *out = f;
+  return SLM2_OK;
+}
+
+slm2_status slm2_folder_file(slm2_folder *f, const char *name, slm2_output **out, slm2_error *error) {
+  size_t n = strlen(f->temporary), n_name = strlen(name);
+  if (f->n_files == SLM2_FOLDER_FILES)
+    return slm2_fail(error, SLM2_E_ARGUMENT, "create", name, SLM2_NO_OFFSET, "more than %u files", (uint64_t)SLM2_FOLDER_FILES);
+  char *path = malloc(n + n_name + 2);
+  if (path == NULL) return io_fail(error, "create", name, ENOMEM);
+  memcpy(path, f->temporary, n);
+  path[n] = '/';
+  memcpy(path + n + 1, name, n_name + 1);
+  sigset_t old;
+  block_signals(&old);
+  f->files[f->n_files++] = path;
+  sigprocmask(SIG_SETMASK, &old, NULL);
+  return slm2_output_create(path, out, error);
+}
+
+/* Takes f off the list and renames its temporary or removes it. Returns 0 or errno. */
+static int settle_folder(slm2_folder *f, bool keep) {
+  sigset_t old;
+  block_signals(&old);
+  int code = 0;
+  if (!keep || rename(f->temporary, f->path) != 0) {
+    code = keep ? errno : 0;
+    for (size_t i = 0; i < f->n_files; i++) unlink(f->files[i]);
+    rmdir(f->temporary);
+  }
+  slm2_folder *volatile *at = &unfinished_folders;
+  while (*at != f) at = &(*at)->next;
+  *at = f->next;
+  sigprocmask(SIG_SETMASK, &old, NULL);
+  return code;
+}
+
+slm2_status slm2_folder_commit(slm2_folder *f, slm2_error *error) {
+  int code = settle_folder(f, true);
+  if (code == 0) code = sync_folder(f->parent);
+  slm2_status status = code == 0 ? SLM2_OK : io_fail(error, "commit", f->path, code);
+  free_folder(f);
+  return status;
+}
+
+void slm2_folder_abandon(slm2_folder *f) {
+  if (f == NULL) return;
+  settle_folder(f, false);
+  free_folder(f);
 }
 
 /* --- names ---------------------------------------------------------------- */

@@ -161,10 +161,24 @@ struct slm2_output {
   wchar_t *temporary;
 };
 
-/* The console handler runs in a thread of its own: the list is guarded. */
+struct slm2_folder {
+  slm2_folder *next; /* in the list of unfinished folders */
+  char *path, *temporary;
+  wchar_t *wide, *wide_temporary;
+  wchar_t *files[SLM2_FOLDER_FILES]; /* paths in the temporary */
+  size_t n_files;
+};
+
+/* The console handler runs in a thread of its own: the lists are guarded. */
 static SRWLOCK unfinished_lock = SRWLOCK_INIT;
 static slm2_output *unfinished;
+static slm2_folder *unfinished_folders;
 static _Atomic(uintptr_t) interrupt_handler;
+
+static void remove_folder(slm2_folder *f) {
+  for (size_t i = 0; i < f->n_files; i++) DeleteFileW(f->files[i]);
+  RemoveDirectoryW(f->wide_temporary);
+}
 
 /* The lock is kept: the process is ending, and no output may be committed or begun any more. */
 static void remove_unfinished(void) {
@@ -174,6 +188,8 @@ static void remove_unfinished(void) {
     DeleteFileW(o->temporary);
   }
   unfinished = NULL;
+  for (slm2_folder *f = unfinished_folders; f != NULL; f = f->next) remove_folder(f);
+  unfinished_folders = NULL;
 }
 
 static BOOL WINAPI on_console(DWORD event) {
@@ -241,12 +257,16 @@ static slm2_status open_temporary(slm2_output *o, slm2_error *error) {
   return slm2_fail(error, SLM2_E_IO, "create", o->path, SLM2_NO_OFFSET, "16 temporary names in its folder are all taken");
 }
 
+static void register_cleaning(void) {
+  static bool registered;
+  install_handler();
+  if (!registered) registered = atexit(remove_unfinished) == 0;
+}
+
 slm2_status slm2_output_create(const char *path, slm2_output **out, slm2_error *error) {
   if (path[0] == 0) return io_fail(error, "create", "output", ERROR_PATH_NOT_FOUND);
   if (slm2_is_directory(path)) return slm2_fail(error, SLM2_E_IO, "create", path, SLM2_NO_OFFSET, "is a folder, not a file");
-  install_handler();
-  static bool registered;
-  if (!registered) registered = atexit(remove_unfinished) == 0;
+  register_cleaning();
   slm2_output *o = calloc(1, sizeof *o);
   if (o == NULL) return io_fail(error, "create", path, ERROR_NOT_ENOUGH_MEMORY);
   o->path = _strdup(path);
@@ -307,6 +327,119 @@ void slm2_output_abandon(slm2_output *o) {
   if (o == NULL) return;
   (void)settle(o, false);
   free_output(o);
+}
+
+/* --- folders -------------------------------------------------------------- */
+
+static void free_folder(slm2_folder *f) {
+  if (f == NULL) return;
+  for (size_t i = 0; i < f->n_files; i++) free(f->files[i]);
+  free(f->path);
+  free(f->temporary);
+  free(f->wide);
+  free(f->wide_temporary);
+  free(f);
+}
+
+/* A wide string to malloc'ed UTF-8; NULL when memory is out. */
+static char *narrow(const wchar_t *wide) {
+  int n = WideCharToMultiByte(CP_UTF8, 0, wide, -1, NULL, 0, NULL, NULL);
+  char *text = n <= 0 ? NULL : malloc((size_t)n);
+  if (text != NULL) WideCharToMultiByte(CP_UTF8, 0, wide, -1, text, n, NULL, NULL);
+  return text;
+}
+
+static slm2_status make_temporary(slm2_folder *f, slm2_error *error) {
+  for (int attempt = 0; attempt < 16; attempt++) {
+    uint64_t random;
+    SLM2_TRY(slm2_random_seed(&random, error));
+    free(f->wide_temporary);
+    free(f->temporary);
+    f->wide_temporary = temporary_name(f->wide, random);
+    f->temporary = f->wide_temporary == NULL ? NULL : narrow(f->wide_temporary);
+    if (f->temporary == NULL) return io_fail(error, "create", f->path, ERROR_NOT_ENOUGH_MEMORY);
+    AcquireSRWLockExclusive(&unfinished_lock);
+    DWORD code = CreateDirectoryW(f->wide_temporary, NULL) ? 0 : GetLastError();
+    if (code == 0) {
+      f->next = unfinished_folders;
+      unfinished_folders = f;
+    }
+    ReleaseSRWLockExclusive(&unfinished_lock);
+    if (code == 0) return SLM2_OK;
+    if (code != ERROR_ALREADY_EXISTS) return io_fail(error, "create", f->path, code);
+  }
+  return slm2_fail(error, SLM2_E_IO, "create", f->path, SLM2_NO_OFFSET, "16 temporary names in its folder are all taken");
+}
+
+slm2_status slm2_folder_create(const char *path, slm2_folder **out, slm2_error *error) {
+  size_t n = strlen(path);
+  while (n > 1 && (path[n - 1] == '/' || path[n - 1] == '\\')) n--;
+  if (n == 0) return io_fail(error, "create", "folder", ERROR_PATH_NOT_FOUND);
+  slm2_folder *f = calloc(1, sizeof *f);
+  if (f != NULL) f->path = _strdup(path);
+  if (f != NULL && f->path != NULL) f->path[n] = 0;
+  slm2_status status = SLM2_OK;
+  if (f == NULL || f->path == NULL) status = io_fail(error, "create", path, ERROR_NOT_ENOUGH_MEMORY);
+  else if (attributes(f->path) != INVALID_FILE_ATTRIBUTES)
+    status = slm2_fail(error, SLM2_E_IO, "create", path, SLM2_NO_OFFSET, "exists already; a folder is only made new");
+  else if ((f->wide = widen(f->path)) == NULL) status = io_fail(error, "create", path, ERROR_INVALID_NAME);
+  if (status == SLM2_OK) {
+    register_cleaning();
+    status = make_temporary(f, error);
+  }
+  if (status != SLM2_OK) {
+    free_folder(f);
+    return status;
+  }
+  *out = f;
+  return SLM2_OK;
+}
+
+slm2_status slm2_folder_file(slm2_folder *f, const char *name, slm2_output **out, slm2_error *error) {
+  size_t n = strlen(f->temporary), n_name = strlen(name);
+  if (f->n_files == SLM2_FOLDER_FILES)
+    return slm2_fail(error, SLM2_E_ARGUMENT, "create", name, SLM2_NO_OFFSET, "more than %u files", (uint64_t)SLM2_FOLDER_FILES);
+  char *path = malloc(n + n_name + 2);
+  if (path == NULL) return io_fail(error, "create", name, ERROR_NOT_ENOUGH_MEMORY);
+  memcpy(path, f->temporary, n);
+  path[n] = '\\';
+  memcpy(path + n + 1, name, n_name + 1);
+  wchar_t *wide = widen(path);
+  slm2_status status = SLM2_OK;
+  if (wide == NULL) status = io_fail(error, "create", name, ERROR_INVALID_NAME);
+  if (status == SLM2_OK) {
+    AcquireSRWLockExclusive(&unfinished_lock);
+    f->files[f->n_files++] = wide;
+    ReleaseSRWLockExclusive(&unfinished_lock);
+    status = slm2_output_create(path, out, error);
+  }
+  free(path);
+  return status;
+}
+
+/* Takes f off the list and renames its temporary or removes it. Returns 0 or the Windows error. */
+static DWORD settle_folder(slm2_folder *f, bool keep) {
+  AcquireSRWLockExclusive(&unfinished_lock);
+  DWORD code = keep && !MoveFileExW(f->wide_temporary, f->wide, MOVEFILE_WRITE_THROUGH) ? GetLastError() : 0;
+  if (!keep || code != 0) remove_folder(f);
+  slm2_folder **at = &unfinished_folders;
+  while (*at != f) at = &(*at)->next;
+  *at = f->next;
+  ReleaseSRWLockExclusive(&unfinished_lock);
+  return code;
+}
+
+slm2_status slm2_folder_commit(slm2_folder *f, slm2_error *error) {
+  DWORD code = settle_folder(f, true);
+  slm2_status status = code == 0 ? SLM2_OK : io_fail(error, "commit", f->path, code);
+  free_folder(f);
+  return status;
+}
+
+void slm2_folder_abandon(slm2_folder *f) {
+  if (f == NULL) return;
+  (void)settle_folder(f, false);
+  free_folder(f);
 }
 
 /* --- names ---------------------------------------------------------------- */

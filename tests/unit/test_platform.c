@@ -104,6 +104,42 @@ static void test_output(void) {
   CHECK(slm2_output_commit(o, &e) == SLM2_E_IO && count_temporaries() == 0); /* the rename fails: nothing stays */
 }
 
+static void test_folder(void) {
+  slm2_error e;
+  slm2_folder *f, *g;
+  slm2_output *o;
+  char slash[256];
+  snprintf(slash, sizeof slash, "%s/made/", folder);
+  CHECK(slm2_folder_create(slash, &f, &e) == SLM2_OK && count_temporaries() == 1 && !slm2_is_directory(at("made")));
+  CHECK(slm2_folder_file(f, "a", &o, &e) == SLM2_OK && slm2_output_write(o, 0, "1", 1, &e) == SLM2_OK);
+  CHECK(slm2_output_commit(o, &e) == SLM2_OK);
+  CHECK(slm2_folder_file(f, "b", &o, &e) == SLM2_OK && slm2_output_commit(o, &e) == SLM2_OK);
+  CHECK(slm2_folder_commit(f, &e) == SLM2_OK && count_temporaries() == 0);
+  CHECK(slm2_file_exists(at("made/a")) && slm2_file_exists(at("made/b")));
+
+  CHECK(slm2_folder_create(at("made"), &f, &e) == SLM2_E_IO && strstr(e.message, "exists already") != NULL);
+  CHECK(slm2_folder_create(at("text"), &f, &e) == SLM2_E_IO && strstr(e.message, "exists already") != NULL);
+  CHECK(slm2_folder_create(at("no/where"), &f, &e) == SLM2_E_IO);
+  CHECK(slm2_folder_create("", &f, &e) == SLM2_E_IO && slm2_folder_create("/", &f, &e) == SLM2_E_IO);
+
+  CHECK(slm2_folder_create(at("left"), &f, &e) == SLM2_OK && slm2_folder_create(at("left"), &g, &e) == SLM2_OK);
+  for (unsigned i = 0; i < SLM2_FOLDER_FILES; i++) {
+    char name[2] = {(char)('0' + i), 0};
+    CHECK(slm2_folder_file(f, name, &o, &e) == SLM2_OK);
+    if (i % 2 == 0) CHECK(slm2_output_commit(o, &e) == SLM2_OK);
+    else slm2_output_abandon(o);
+  }
+  CHECK(slm2_folder_file(f, "more", &o, &e) == SLM2_E_ARGUMENT);
+  slm2_folder_abandon(f);
+  slm2_folder_abandon(NULL);
+  CHECK(count_temporaries() == 1 && !slm2_is_directory(at("left")));
+  CHECK(mkdir(at("left"), 0700) == 0);
+  write_text(at("left/kept"), "");
+  CHECK(slm2_folder_file(g, "a", &o, &e) == SLM2_OK && slm2_output_commit(o, &e) == SLM2_OK);
+  CHECK(slm2_folder_commit(g, &e) == SLM2_E_IO && count_temporaries() == 0); /* somebody was faster: theirs stays */
+  CHECK(slm2_file_exists(at("left/kept")) && !slm2_file_exists(at("left/a")));
+}
+
 static void test_names(void) {
   char inner[256], outer[256];
   snprintf(inner, sizeof inner, "%s/in", folder);
@@ -163,6 +199,7 @@ int main(int argc, char **argv) {
   }
   test_reading();
   test_output();
+  test_folder();
   test_names();
   test_memory();
   remove_all(folder);
