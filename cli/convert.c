@@ -9,18 +9,28 @@
 #include "base/sha256.h"
 
 static const char help[] =
-  "slm2 convert HF_DIR OUT.slm2: a Hugging Face folder of a Qwen3 model to one .slm2 file.\n"
+  "slm2 convert SRC OUT: a model from one format to another. What SRC is decides its content, what OUT becomes its name.\n"
+  "\n"
+  "  HF_DIR OUT.slm2       a Hugging Face folder of a Qwen3 model\n"
+  "  FILE.gguf OUT.slm2    a GGUF file of one, in Q8_0, F16, BF16 or F32; Q8_0 is taken over as it is\n"
+  "  FILE.slm2 OUT.gguf    for llama.cpp; converting it back gives FILE.slm2 again\n"
+  "  FILE.slm2 OUT         a new Hugging Face folder with the weights in F32\n"
   "\n"
   "HF_DIR holds config.json, tokenizer.json and model.safetensors (or its shards and model.safetensors.index.json);\n"
   "generation_config.json, tokenizer_config.json and chat_template.jinja are used when they are there.\n"
   "\n"
+  "For OUT.slm2:\n"
   "  --layout panels|rows  storage of the 2-D weights (default panels); both give the same bits\n"
-  "  --chat-format qwen3   use Qwen3's chat format although the template is an unknown one\n"
+  "  --chat-format qwen3   use Qwen3's chat format although the template is an unknown one, or missing\n"
   "\n"
-  "OUT.slm2 appears whole or not at all; an older one is replaced. The same source gives the same bytes everywhere.\n"
+  "OUT appears whole or not at all; an older file is replaced, an older folder is not. The same source gives the same\n"
+  "bytes everywhere.\n"
   "\n"
-  "Example:\n"
-  "  slm2 convert Qwen3-0.6B qwen3-0.6b.slm2\n";
+  "Examples:\n"
+  "  slm2 convert Qwen3-0.6B qwen3-0.6b.slm2\n"
+  "  slm2 convert Qwen3-0.6B-Q8_0.gguf qwen3-0.6b.slm2\n"
+  "  slm2 convert models/demo.slm2 demo.gguf\n"
+  "  slm2 convert models/demo.slm2 demo-hf\n";
 
 static const char *const text_names[SLM2_SOURCE_TEXTS] = {"config.json", "generation_config.json", "tokenizer.json",
                                                           "tokenizer_config.json", "chat_template.jinja"};
@@ -179,7 +189,7 @@ int cli_cmd_convert(int argc, char **argv) {
   if (folder) return convert_folder(src, &how, out);
   if (gguf) return cli_convert_gguf(src, &how, out);
   if (to_slm2)
-    return cli_complain(CLI_FAILED, src, "is not a folder and no GGUF file: a Hugging Face folder or a .gguf file makes a .slm2 file");
+    return cli_complain(CLI_FAILED, src, "is not a folder and not a GGUF file, from which a .slm2 file is made");
   if (rows || chat_given) return cli_complain(CLI_USAGE, out, "--layout and --chat-format belong to a .slm2 output");
   return cli_export(src, out);
 }

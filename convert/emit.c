@@ -85,12 +85,10 @@ size_t slm2_symbols_length(const uint8_t *bytes, size_t n) {
 }
 
 void slm2_emit_symbols(slm2_emitter *e, const uint8_t *bytes, size_t n, bool json) {
-  if (json) slm2_emit_text(e, "\"");
   for (size_t i = 0; i < n; i++) {
     uint8_t out[4];
     size_t length = slm2_utf8_put(slm2_byte_symbol(bytes[i]), out);
     if (json && (out[0] == '"' || out[0] == '\\')) slm2_emit_text(e, "\\");
     slm2_emit_bytes(e, out, length);
   }
-  if (json) slm2_emit_text(e, "\"");
 }

@@ -33,7 +33,7 @@ void slm2_emit_decimal(slm2_emitter *e, uint64_t value);
 void slm2_emit_float(slm2_emitter *e, float value); /* shortest decimal that reads back */
 /* A JSON string, with its quotes; valid UTF-8. */
 void slm2_emit_string(slm2_emitter *e, const void *text, size_t n);
-/* Bytes as GPT-2's symbols, which are UTF-8; as a JSON string when `json`. */
+/* Bytes as GPT-2's symbols, which are UTF-8; escaped as inside a JSON string when `json`. */
 void slm2_emit_symbols(slm2_emitter *e, const uint8_t *bytes, size_t n, bool json);
 /* UTF-8 bytes of the symbols of n bytes. */
 size_t slm2_symbols_length(const uint8_t *bytes, size_t n);

@@ -6,7 +6,7 @@
 
 #define WHAT "tokenizer.json"
 
-static const char qwen_pattern[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+const char slm2_qwen_pattern[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
                                    "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
 typedef struct scan_state {
@@ -103,7 +103,7 @@ static slm2_status check_normalizer(scan_state *s, const slm2_json_token *first,
 }
 
 static slm2_status check_pattern(scan_state *s, const slm2_json_token *first, slm2_error *error) {
-  static const rule rules[] = {{"Regex", RULE_TEXT, false, qwen_pattern, NULL}};
+  static const rule rules[] = {{"Regex", RULE_TEXT, false, slm2_qwen_pattern, NULL}};
   return CHECK_OBJECT(s, first, "pre_tokenizer.pattern", rules, error);
 }
 

@@ -11,6 +11,9 @@ typedef struct slm2_tokenizer_scan {
   uint64_t text_bytes; /* of all tokens, as JSON text: their bytes are no more */
 } slm2_tokenizer_scan;
 
+/* The expression of Qwen's pre-tokenizer. */
+extern const char slm2_qwen_pattern[];
+
 /* Checks that the pipeline is Qwen's and the text strict JSON; anything else is refused by name. */
 SLM2_NODISCARD slm2_status slm2_tokenizer_scan_json(const char *json, size_t n, slm2_tokenizer_scan *out, slm2_error *error);
 
