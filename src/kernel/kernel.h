@@ -32,7 +32,8 @@ struct slm2_backend {
 
   /* [D12] y[cols] = row of w, dequantised. row < w->rows. */
   void (*embed)(float *y, const slm2_matrix *w, uint32_t row);
-  /* [D10] y[r] for r0 <= r < r1 (multiples of 32), for n tokens: y[t * y_stride + r] from x[t * w->cols ..]. */
+  /* [D10] y[r] for r0 <= r < r1 (multiples of 16: half a panel is the unit of work; the more rows a call gets, the faster
+   * each, up to 64), for n tokens: y[t * y_stride + r] from x[t * w->cols ..]. */
   void (*matmul_f32)(float *y, size_t y_stride, const slm2_matrix *w, const float *x, uint32_t n, uint32_t r0, uint32_t r1);
   /* [D11] One activation vector to int8 xq[n] and scales a[n / 32]; n % 32 == 0. false: x is not finite. */
   bool (*quantize)(int8_t *xq, float *a, const float *x, uint32_t n);
