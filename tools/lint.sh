@@ -44,6 +44,15 @@ for header in $(git ls-files 'include/*.h' 'src/*.h' 'convert/*.h' 'cli/*.h'); d
   done
 done | bad 'header does not compile alone'
 
+# A C++ program can include the public headers and link with the library.
+for compiler in g++ clang++-19; do
+  echo '#include <atomic>' | "$compiler" -std=c++17 -fsyntax-only -x c++ - >/dev/null 2>&1 || continue
+  { git ls-files 'include/*.h' | sed 's/.*/#include "&"/'
+    echo 'int main() { slm2_cancel stop{0}; slm2_run run{}; run.cancel = &stop; return run.cancel != &stop || slm2_backend_default() == nullptr; }'; } |
+    "$compiler" -std=c++17 -Wall -Wextra -pedantic -Werror -Iinclude -I. -o "$build/lint/cxx" -x c++ - -x none "$build/libslm2.a" 2>&1 |
+    head -4
+done | bad 'public headers do not serve C++'
+
 # Sizes: files up to 600 lines, functions up to 60 (kernels 100), lines up to 130 columns.
 for file in $(printf '%s\n' $sources $(git ls-files 'tools/*' 'train/*.py' 'tests/*.sh' 'tests/*.py') | grep -v "$generated"); do
   awk -v file="$file" '

@@ -6,6 +6,8 @@
 
 #include "slm2/status.h"
 
+SLM2_C_BEGIN
+
 typedef struct slm2_backend slm2_backend; /* immutable table of kernels, static storage */
 
 /* The best backend this CPU may use. Never NULL: at least the oracle. */
@@ -15,5 +17,7 @@ SLM2_NODISCARD slm2_status slm2_backend_find(const char *name, const slm2_backen
 const char *slm2_backend_name(const slm2_backend *backend);
 /* Backends of this build that this CPU may use, in rising order of preference; NULL past the end. */
 const slm2_backend *slm2_backend_at(uint32_t i);
+
+SLM2_C_END
 
 #endif

@@ -14,6 +14,8 @@
 #include "slm2/format.h"
 #include "slm2/status.h"
 
+SLM2_C_BEGIN
+
 typedef struct slm2_chat_options {
   bool generation_prompt; /* end with "<|im_start|>assistant\n" (default true) */
   bool thinking;          /* false: append an empty think block, so that the model answers at once */
@@ -30,5 +32,7 @@ SLM2_NODISCARD slm2_status slm2_chat_scratch_bytes(size_t n, size_t *bytes);
 SLM2_NODISCARD slm2_status slm2_chat_render(slm2_chat_format format, const char *json, size_t n, const slm2_chat_options *options,
                                             void *scratch, size_t scratch_bytes, char *text, uint8_t *mask, size_t capacity,
                                             size_t *n_text, slm2_error *error);
+
+SLM2_C_END
 
 #endif

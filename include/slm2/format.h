@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include "slm2/status.h"
 
+SLM2_C_BEGIN
+
 #define SLM2_FORMAT_VERSION 1u
 #define SLM2_HEADER_MAX 1048576u     /* n, in bytes */
 #define SLM2_SECTION_ALIGN 64u
@@ -161,5 +163,7 @@ SLM2_NODISCARD slm2_status slm2_q8_quantize(const float x[32], uint8_t block[34]
 /* 32 rows of row-major blocks [32][cols/32][34] to cols/32 panels of 1,088 bytes, and back. No overlap. */
 void slm2_panels_from_rows(const uint8_t *rows, uint32_t cols, uint8_t *panels);
 void slm2_rows_from_panels(const uint8_t *panels, uint32_t cols, uint8_t *rows);
+
+SLM2_C_END
 
 #endif

@@ -11,6 +11,8 @@
 #include "slm2/status.h"
 #include "slm2/tokenizer.h"
 
+SLM2_C_BEGIN
+
 typedef struct slm2_model slm2_model;
 
 /* Bytes of memory slm2_model_init needs for this file (header, size and tokenizer are checked; hashes
@@ -39,5 +41,7 @@ typedef enum slm2_kv_type { SLM2_KV_F32 = 0, SLM2_KV_F16 = 1 } slm2_kv_type;
 
 const char *slm2_profile_name(slm2_profile profile); /* "f32", "q8" */
 const char *slm2_kv_name(slm2_kv_type kv);           /* "f32", "f16" */
+
+SLM2_C_END
 
 #endif

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include "slm2/status.h"
 
+SLM2_C_BEGIN
+
 typedef struct slm2_sampler_params {
   float temperature;    /* >= 0, finite; 0 = greedy */
   uint32_t top_k;       /* 0 = off */
@@ -60,5 +62,7 @@ SLM2_NODISCARD slm2_status slm2_sampler_next(const slm2_sampler_params *params, 
 typedef struct slm2_logprob_base { float max, log_sum; } slm2_logprob_base;
 SLM2_NODISCARD slm2_status slm2_logprob_prepare(const float *logits, uint32_t n, slm2_logprob_base *out, slm2_error *error);
 float slm2_logprob(const slm2_logprob_base *base, float logit);
+
+SLM2_C_END
 
 #endif

@@ -8,7 +8,6 @@
 #ifndef SLM2_SESSION_H
 #define SLM2_SESSION_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include "slm2/backend.h"
 #include "slm2/model.h"
@@ -16,10 +15,18 @@
 #include "slm2/status.h"
 #include "slm2/trace.h"
 
-typedef struct slm2_session slm2_session;
-
-/* The caller stores non-zero to stop: polled once per row block of every matrix product [K14]. */
+/* The caller stores non-zero to stop: polled once per row block of every matrix product [K14]. The same word in C++. */
+#ifdef __cplusplus
+#include <atomic>
+typedef std::atomic<uint32_t> slm2_cancel;
+#else
+#include <stdatomic.h>
 typedef _Atomic(uint32_t) slm2_cancel;
+#endif
+
+SLM2_C_BEGIN
+
+typedef struct slm2_session slm2_session;
 
 #define SLM2_TILE_MAX 128u /* tokens computed side by side in prefill [D23] */
 
@@ -161,5 +168,7 @@ typedef struct slm2_generator_state {
  * SLM2_E_ARGUMENT for a state that does not fit the timeline or the seed, or an answer that params would have ended. */
 SLM2_NODISCARD slm2_status slm2_generator_resume(void *mem, size_t mem_bytes, slm2_session *s, const slm2_generate_params *params,
                                                  const slm2_generator_state *state, slm2_generator **out, slm2_error *error);
+
+SLM2_C_END
 
 #endif

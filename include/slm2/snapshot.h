@@ -11,6 +11,8 @@
 
 #include "slm2/session.h"
 
+SLM2_C_BEGIN
+
 #define SLM2_SNAPSHOT_VERSION 1u
 #define SLM2_SNAPSHOT_MAX_ATTACHMENT 1073741824u /* 1 GiB */
 
@@ -72,5 +74,7 @@ SLM2_NODISCARD slm2_status slm2_snapshot_attachment(const slm2_snapshot *snapsho
  * leaves the session as it was. Then a pass that copies, hashing again: only a source that fails or gives other bytes
  * the second time can stop it, and leaves an empty timeline. An answer under way on the session is over. */
 SLM2_NODISCARD slm2_status slm2_snapshot_restore(const slm2_snapshot *snapshot, slm2_session *s, slm2_error *error);
+
+SLM2_C_END
 
 #endif

@@ -20,6 +20,17 @@
 #define SLM2_NODISCARD
 #endif
 
+/* C linkage where a C++ program includes these headers. */
+#ifdef __cplusplus
+#define SLM2_C_BEGIN extern "C" {
+#define SLM2_C_END }
+#else
+#define SLM2_C_BEGIN
+#define SLM2_C_END
+#endif
+
+SLM2_C_BEGIN
+
 typedef enum slm2_status {
   SLM2_OK = 0,
   SLM2_NEED_MORE = 1, /* not an error: push more bytes (streaming readers) */
@@ -57,5 +68,7 @@ typedef struct slm2_error {
 /* The pinned upper-case name of a status, e.g. "CONTEXT_OVERFLOW"; "UNKNOWN" for
  * a value that is none. Never NULL; static storage. */
 const char *slm2_status_name(slm2_status status);
+
+SLM2_C_END
 
 #endif

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include "slm2/status.h"
 
+SLM2_C_BEGIN
+
 typedef struct slm2_tokenizer slm2_tokenizer; /* immutable; may be shared by threads */
 
 #define SLM2_NO_TOKEN UINT32_MAX
@@ -57,5 +59,7 @@ void slm2_decoder_init(slm2_decoder *d);
 /* Appends the bytes of one token; writes the text that is complete now. Returns bytes written. */
 size_t slm2_decoder_push(slm2_decoder *d, const uint8_t *bytes, size_t n, uint8_t *out);
 size_t slm2_decoder_flush(slm2_decoder *d, uint8_t *out); /* end of stream: an incomplete tail becomes U+FFFD */
+
+SLM2_C_END
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "slm2/format.h"
 
+SLM2_C_BEGIN
+
 /* Stages in the order of computation (docs/NUMERICS.md). The values are pinned, the names too. */
 typedef enum slm2_stage {
   SLM2_STAGE_EMBED = 0,              /* [hidden] the token's row [D12] */
@@ -40,5 +42,7 @@ uint32_t slm2_stage_width(const slm2_config *config, slm2_stage stage);
 
 /* values [n] are valid during the call. layer: 0 for EMBED, the number of layers for FINAL_NORM and LOGITS. */
 typedef void slm2_tap_fn(void *user, slm2_stage stage, uint32_t layer, uint32_t position, const float *values, uint32_t n);
+
+SLM2_C_END
 
 #endif
