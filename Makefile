@@ -107,10 +107,10 @@ mutants: ## seeded faults, each of which a named test must catch (two minutes)
 
 PREFIX ?= /usr/local
 install: all ## install the command, the library and the headers under PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/slm2
-	install $(BUILD)/slm2 $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 include/slm2/*.h $(DESTDIR)$(PREFIX)/include/slm2
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib" "$(DESTDIR)$(PREFIX)/include/slm2"
+	install $(BUILD)/slm2 "$(DESTDIR)$(PREFIX)/bin"
+	install -m 644 $(LIB) "$(DESTDIR)$(PREFIX)/lib"
+	install -m 644 include/slm2/*.h "$(DESTDIR)$(PREFIX)/include/slm2"
 
 # The exhaustive proof of [D4], [D14] and f16 against MPFR: minutes; tests/golden/math.txt records the result.
 $(BUILD)/mathcheck: tests/exhaustive/mathcheck.c $(LIB)

@@ -41,3 +41,8 @@ fi
 checks=$((checks + 1))
 message=$("$slm2" help 2>&1 | true)
 [ -z "$message" ] || fail "closed pipe: $message"
+
+# Installing into a folder whose name has a blank.
+checks=$((checks + 2))
+make -s BUILD="$build" install DESTDIR="$work/in stall" PREFIX=/usr >"$work/out" 2>&1 || fail "make install: $(tail -2 "$work/out")"
+[ -x "$work/in stall/usr/bin/slm2" ] && [ -f "$work/in stall/usr/include/slm2/session.h" ] || fail "make install: files are missing"
