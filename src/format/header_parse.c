@@ -37,6 +37,10 @@ slm2_status slm2_header_length(const uint8_t first[8], uint64_t file_bytes, uint
     return slm2_fail(error, SLM2_E_FORMAT, operation, NULL, 0,
                      "this looks like a Git LFS pointer, not the model itself: download the file it stands for");
   }
+  if (file_bytes < TEXT_AT) {
+    return slm2_fail(error, SLM2_E_FORMAT, operation, NULL, 0,
+                     "%u bytes are too few for an slm2 file: its header length alone takes 8", file_bytes);
+  }
   uint64_t length = slm2_load_u64(first);
   SLM2_TRY(slm2_header_length_check(length, file_bytes, error));
   *n = length;

@@ -55,6 +55,10 @@ for kind in empty short cut-header cut-data longer length text folder; do
     bad 1 "$work/$kind.slm2" ${command%% *} "$work/$kind.slm2" ${command#"${command%% *}"}
   done
 done
+for command in inspect plan; do # no length is made up from bytes that are not there
+  bad 1 "0 bytes are too few" $command "$work/empty.slm2"
+  bad 1 "7 bytes are too few" $command "$work/short.slm2"
+done
 check "no output after a refusal" test ! -e "$work/none"
 bad 1 "No such file" verify "$work/nowhere"
 [ ! -e /dev/null ] || bad 1 "not a regular file" verify /dev/null

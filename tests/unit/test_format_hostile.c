@@ -264,7 +264,8 @@ static void test_lengths(void) {
     {55, 70, SLM2_E_FORMAT, "multiple of 64"},
     {57, 70, SLM2_E_FORMAT, "multiple of 64"}, {35552, UINT64_MAX, SLM2_E_FORMAT, "slm2 convert"},
     {56, 63, SLM2_E_FORMAT, "beyond the end of the file of 63 bytes"},
-    {56, 8, SLM2_E_FORMAT, "beyond"}, {56, 0, SLM2_E_FORMAT, "beyond"},
+    {56, 8, SLM2_E_FORMAT, "beyond"},
+    {56, 7, SLM2_E_FORMAT, "7 bytes are too few"}, {0, 0, SLM2_E_FORMAT, "0 bytes are too few"}, /* no length was read */
   };
   slm2_error e;
   uint8_t first[8];
