@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 
 int cli_sampling_finish(cli_sampling *s, const slm2_generation *defaults) {
   slm2_error error = {0};
@@ -20,6 +21,8 @@ int cli_sampling_finish(cli_sampling *s, const slm2_generation *defaults) {
     size_t n = strlen(s->stop.at[i]);
     if (n == 0 || n > SLM2_MAX_STOP_BYTES)
       return cli_complain(CLI_USAGE, "--stop", "%zu bytes; a stop text has 1 to %u", n, SLM2_MAX_STOP_BYTES);
+    if (!slm2_utf8_valid((const uint8_t *)s->stop.at[i], n))
+      return cli_complain(CLI_USAGE, "--stop", "text %u is not UTF-8", i + 1);
   }
   if (!s->seed && p->temperature > 0.0f && slm2_random_seed(&p->seed, &error) != SLM2_OK) return cli_fail(&error);
   if (slm2_sampler_check(p, &error) != SLM2_OK) return cli_complain(CLI_USAGE, "sampling", "%s", error.message);

@@ -228,8 +228,8 @@ typedef struct cli_sampling {
   {.name = "--temperature", .kind = CLI_F32, .target = &(s)->params.temperature, .high_f32 = FLT_MAX,                  \
    .expects = "a finite number from 0 up", .given = &(s)->temperature},                                                \
   {.name = "--top-k", .kind = CLI_U32, .target = &(s)->params.top_k, .high = UINT32_MAX, .given = &(s)->top_k},        \
-  {.name = "--top-p", .kind = CLI_F32, .target = &(s)->params.top_p, .low_f32 = -FLT_MAX, .high_f32 = FLT_MAX,         \
-   .expects = "a finite number", .given = &(s)->top_p},                                                                \
+  {.name = "--top-p", .kind = CLI_F32, .target = &(s)->params.top_p, .high_f32 = 1.0f,                                 \
+   .expects = "a number from 0 to 1", .given = &(s)->top_p},                                                           \
   {.name = "--min-p", .kind = CLI_F32, .target = &(s)->params.min_p, .high_f32 = 1.0f,                                 \
    .expects = "a number from 0 to 1", .given = &(s)->min_p},                                                           \
   {.name = "--repeat-penalty", .kind = CLI_F32, .target = &(s)->params.repeat_penalty, .low_f32 = FLT_TRUE_MIN,        \

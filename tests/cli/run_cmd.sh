@@ -79,7 +79,7 @@ out_has "full context" '"finish":"length"'
 # Refusals: by name, with exit 2, before anything is computed.
 for case in "--seed|abc" "--seed|" "--seed|-1" "--seed|1.5" "--seed|18446744073709551616" "--seed|0x10" "--temperature|nan" \
   "--temperature|inf" "--temperature|-1" "--temperature|1e999" "--temperature|" "--temperature|1x" "--temperature|1e39" "--top-k|-1" \
-  "--top-k|4294967296" "--top-k|1.0" "--top-p|nan" "--top-p|x" "--min-p|-0.1" "--min-p|1.1" "--min-p|nan" "--repeat-penalty|0" \
+  "--top-k|4294967296" "--top-k|1.0" "--top-p|nan" "--top-p|x" "--top-p|1.1" "--top-p|-0.1" "--min-p|-0.1" "--min-p|1.1" "--min-p|nan" "--repeat-penalty|0" \
   "--repeat-penalty|-1" "--repeat-penalty|1e-60" "--max-tokens|0" "--max-tokens|-5" "--threads|0" "--threads|1025" "--threads|two" \
   "--context|0" "--context|513" "--chunk|0" "--backend|gpu" "--profile|f16" "--profile|" "--kv|q8" "--stop|"; do
   bad 2 "${case%%|*}: " run "$hf" -p Hi "${case%%|*}" "${case#*|}"
@@ -104,6 +104,7 @@ while [ $i -lt 17 ]; do
 done
 bad 2 "--stop" run "$hf" -p Hi "$@"
 bad 2 "--stop" run "$hf" -p Hi --stop "$(head -c 257 /dev/zero | tr '\0' a)"
+bad 2 "--stop: text 2 is not UTF-8" run "$hf" -p Hi --stop a --stop "$(printf '\377')"
 bad 1 "No such file" run "$work/nowhere" -p Hi
 bad 1 "No such file" run "$hf" --messages "$work/nowhere"
 bad 1 "JSON" run "$hf" --messages "$tiny"
