@@ -244,6 +244,10 @@ static int talk(chat_state *c) {
       if (c->interactive) (void)cli_out("\n", 1);
       break;
     }
+    if (result == CLI_LINE_FAILED) {
+      code = CLI_FAILED;
+      break;
+    }
     if (result == CLI_LINE_INTERRUPTED) {
       if (!c->interactive) code = CLI_CANCELLED;
       continue;

@@ -289,10 +289,10 @@ int cli_snapshot_load(const char *path, const cli_model *m, slm2_session *sessio
 
 /* --- line.c: lines from the user ------------------------------------------------- */
 
-typedef enum cli_line_result { CLI_LINE, CLI_LINE_END, CLI_LINE_INTERRUPTED } cli_line_result;
+typedef enum cli_line_result { CLI_LINE, CLI_LINE_END, CLI_LINE_INTERRUPTED, CLI_LINE_FAILED } cli_line_result;
 typedef struct cli_lines cli_lines;
 cli_lines *cli_lines_open(bool interactive); /* with a prompt, and with editing where libedit was built in */
-cli_line_result cli_lines_next(cli_lines *l, cli_text *line); /* without its newline; any length */
+cli_line_result cli_lines_next(cli_lines *l, cli_text *line); /* without its newline; any length. Says why it failed */
 void cli_lines_close(cli_lines *l);
 
 /* --- the subcommands --------------------------------------------------------- */

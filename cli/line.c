@@ -94,6 +94,10 @@ cli_line_result cli_lines_next(cli_lines *l, cli_text *line) {
       if (l->interactive) (void)cli_out("\n", 1);
       return CLI_LINE_INTERRUPTED;
     }
+    if (c == EOF && ferror(stdin)) {
+      cli_complain(CLI_FAILED, "stdin", "%s", strerror(errno));
+      return CLI_LINE_FAILED;
+    }
     if (c == EOF) return line->n > 0 ? CLI_LINE : CLI_LINE_END;
     if (c == '\n') return CLI_LINE;
     char byte = (char)c;
