@@ -128,6 +128,11 @@ typedef struct cli_setup {
   {.name = "--kv", .kind = CLI_CHOICE, .target = &(s)->kv, .expects = "f32|f16"}
 #define CLI_SETUP_HELP                                                                                   \
   "  --context N        positions in the context (default: the model's, at most 4096)\n"                 \
+  CLI_COMPUTING_HELP
+#define CLI_POSITIONS_HELP /* of commands that go through cli_positions */                               \
+  "  --context N        positions in the context (default: the number of ids)\n"                         \
+  CLI_COMPUTING_HELP
+#define CLI_COMPUTING_HELP                                                                               \
   "  --profile f32|q8   numeric profile (default q8; f32 is the authority)\n"                            \
   "  --kv f32|f16       storage of keys and values (default f32)\n"                                      \
   "  --chunk N          prompt tokens computed side by side; never changes a bit\n"                      \

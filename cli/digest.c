@@ -7,9 +7,9 @@ static const char help[] =
   "slm2 digest FILE --ids 1,2,3: one SHA-256 over the logits at every position (f32, little endian, position after\n"
   "position). The same on every machine, for every --chunk, --threads and --backend; --profile and --kv are part of it.\n"
   "\n"
-  "  --ids 1,2,3        token ids, from position 0 on\n" CLI_SETUP_HELP
+  "  --ids 1,2,3        token ids, from position 0 on\n" CLI_POSITIONS_HELP
   "\n"
-  "--chunk N feeds N ids at a time; --context defaults to the number of ids.\n"
+  "--chunk N feeds N ids at a time.\n"
   "Prints: HEX  profile=q8 kv=f32 positions=3\n"
   "\n"
   "Example:\n"

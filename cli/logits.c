@@ -5,7 +5,7 @@ static const char help[] =
   "slm2 logits FILE --ids 1,2,3 --out F: the logits at every position as raw f32, little endian, [positions, vocabulary].\n"
   "\n"
   "  --ids 1,2,3        token ids, from position 0 on\n"
-  "  --out F            the file to write; it appears whole or not at all\n" CLI_SETUP_HELP
+  "  --out F            the file to write; it appears whole or not at all\n" CLI_POSITIONS_HELP
   "\n"
   "Example:\n"
   "  slm2 logits models/demo.slm2 --ids 1,2,3 --out logits.f32\n";

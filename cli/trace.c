@@ -17,9 +17,9 @@ static const char help[] =
   "\n"
   "  --ids 1,2,3        token ids, from position 0 on\n"
   "  --out F            write all values instead: a safetensors file of one tensor [positions, values] per stage, named\n"
-  "                     embed, layers.0.q_proj, ..., logits; it appears whole or not at all\n" CLI_SETUP_HELP
+  "                     embed, layers.0.q_proj, ..., logits; it appears whole or not at all\n" CLI_POSITIONS_HELP
   "\n"
-  "--chunk N feeds N ids at a time; --context defaults to the number of ids.\n"
+  "--chunk N feeds N ids at a time.\n"
   "\n"
   "Examples:\n"
   "  slm2 trace models/demo.slm2 --ids 1,2,3\n"
