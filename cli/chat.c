@@ -39,6 +39,7 @@ static const char inside_help[] =
 typedef struct chat_state {
   const char *file, *system;
   bool no_think, raw_specials, interactive;
+  bool tell_seed; /* a drawn seed, once, where no banner showed it */
   cli_sampling sampling;
   cli_setup setup;
   cli_model model;
@@ -127,6 +128,8 @@ static int answer(chat_state *c, const cli_ids *ids) {
   c->last.seed = c->sampling.params.seed;
   slm2_status status = prefill(c, ids, &error);
   if (status == SLM2_OK) {
+    if (c->tell_seed) fprintf(stderr, "seed %llu\n", (unsigned long long)c->last.seed);
+    c->tell_seed = false;
     status = cli_generate(c->session.session, &c->sampling, c->last.seed, show_event, &view, &a, &error);
     cli_view_end(&view);
     if (a.n_tokens > 0) (void)cli_out("\n", 1);
@@ -283,6 +286,7 @@ int cli_cmd_chat(int argc, char **argv) {
   if (code == CLI_OK) {
     cli_catch_interrupts();
     if (c.interactive) banner(&c);
+    else c.tell_seed = !c.sampling.seed && c.sampling.params.temperature > 0.0f;
     reset(&c);
     code = talk(&c);
     cli_session_close(&c.session);

@@ -32,6 +32,13 @@ feed '/seed 7\nTell me\n' chat "$hf" --max-tokens 9
 cp "$work/out" "$work/a"
 feed 'Tell me\n' chat "$hf" --max-tokens 9 --seed 7
 check "/seed is --seed" cmp "$work/a" "$work/out"
+feed 'Tell me\nMore\n' chat "$hf" --max-tokens 9 --temperature 2
+cp "$work/out" "$work/a"
+seed=$(sed -n 's/^seed \([0-9]*\)$/\1/p' "$work/err")
+feed 'Tell me\nMore\n' chat "$hf" --max-tokens 9 --temperature 2 --seed "$seed"
+check "a drawn seed is told, once, and replays the conversation" cmp "$work/a" "$work/out"
+checks=$((checks + 1))
+! grep -q '^seed' "$work/err" || fail "chat: a given seed is told"
 
 # The second turn holds the first one and computes only what is new.
 feed 'Hi\nMore\n/stats\n' chat "$hf" --temperature 0 --max-tokens 5
