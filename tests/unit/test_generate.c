@@ -117,6 +117,7 @@ static const struct text_case {
     {"prompt opens think", {0}, {THINK, 't'}, {'u', UNTHINK, 'y', EOS}, 9, false, "ru;r;ay;a;stop"},
     {"prompt closes think", {0}, {THINK, 't', UNTHINK}, {'y', EOS}, 9, false, "ay;a;stop"},
     {"an open think of an earlier turn", {0}, {THINK, 't', EOS}, {'y', EOS}, 9, false, "ay;a;stop"},
+    {"an ignored end token leaves the channel", {0}, {THINK}, {'t', EOS, 'u', 'v'}, 4, true, "rt;r;ru;rv;length"},
     {"the text of the tag is text", {0}, {THINK}, {'<', '/', EOS}, 9, false, "r<;r/;r;stop"},
     {"incomplete at the border", {0}, {THINK}, {EMOJI_1, UNTHINK, EMOJI_2, 'x'}, 4, false,
      "r;r" FFFD ";a" FFFD FFFD ";ax;length"},
