@@ -197,6 +197,7 @@ static int load(chat_state *c, const char *path) {
   int code = cli_snapshot_load(path, &c->model, c->session.session, &c->history, &c->sampling.params.seed);
   if (code != CLI_OK) return code;
   c->last.finish = SLM2_FINISH_NONE;
+  c->tell_seed = false;
   fprintf(stderr, "loaded %s: %s tokens, seed %llu\n", path, cli_grouped(slm2_session_length(c->session.session), a),
           (unsigned long long)c->sampling.params.seed);
   return CLI_OK;
