@@ -33,7 +33,7 @@ SAVE_SECONDS, LOG_STEPS = 150, 50
 
 
 def learning_rate(step, steps):
-    decay = int(steps * DECAY_SHARE)
+    decay = math.ceil(steps * DECAY_SHARE)
     return PEAK * min((step + 1) / WARM_UP, 1.0, max(steps - step, 1) / decay)
 
 
