@@ -14,6 +14,19 @@ FLAGS    = $(NUMERIC) $(WARN) $(CFLAGS) $(EXTRA) -Iinclude -Isrc -I. -MMD -MP
 
 CORE_SRC = $(wildcard src/base/*.c src/num/*.c src/kernel/*.c src/kernel/oracle/*.c src/format/*.c \
              src/tokenizer/*.c src/sampler/*.c src/model/*.c src/session/*.c convert/*.c)
+# Kernel twins: one folder per instruction set, which only its own files are compiled for.
+TARGET := $(shell $(CC) $(EXTRA) -dumpmachine 2>/dev/null)
+ISA_x86_64  = sse41 avx2 avx512
+ISA_aarch64 = neon
+ISAS        = $(ISA_$(firstword $(subst -, ,$(TARGET))))
+CORE_SRC   += $(foreach isa,$(ISAS),$(wildcard src/kernel/$(isa)/*.c))
+$(BUILD)/obj/src/kernel/sse41/%.o:  ISA_FLAGS = -msse4.1 $(ISA_ALIGN)
+$(BUILD)/obj/src/kernel/avx2/%.o:   ISA_FLAGS = -mavx2 -mf16c $(ISA_ALIGN)
+$(BUILD)/obj/src/kernel/avx512/%.o: ISA_FLAGS = -mavx512f -mavx512bw -mavx512dq -mavx512vl $(ISA_ALIGN)
+$(BUILD)/obj/src/kernel/avx512/%vnni.o: ISA_FLAGS = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni $(ISA_ALIGN)
+# On Windows the stack is aligned to 16 bytes only, and GCC still spills wider vectors as if it were not.
+ISA_ALIGN = $(if $(findstring mingw,$(TARGET)),-Wa$(COMMA)-muse-unaligned-vector-move)
+COMMA    := ,
 ifneq ($(filter Windows_NT%,$(OS))$(findstring mingw,$(shell $(CC) -dumpmachine 2>/dev/null)),)
 PLATFORM_SRC = src/platform/win32.c
 else
@@ -56,7 +69,7 @@ $(CORE_OBJ): FREESTANDING = -ffreestanding
 $(CLI_OBJ): FREESTANDING = $(EDIT_CFLAGS)
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	@$(CC) $(FLAGS) $(FREESTANDING) -c -o $@ $<
+	@$(CC) $(FLAGS) $(FREESTANDING) $(ISA_FLAGS) -c -o $@ $<
 
 $(BUILD)/tests/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)

@@ -1,0 +1,180 @@
+/* kernel/vector/matmul_q8.h: [D11] on panels. A lane is a row; integer block sums are exact in any order, the f32 sum over
+ * the blocks runs in order.
+ *
+ * isa.h defines how four int8 products are summed into a lane, in PARTS steps:
+ *   PARTS 2 (16-bit pairs): even and odd bytes of the dwords are widened in their lane; dot(acc, w, a) adds a pair of products;
+ *   PARTS 1 (byte products): dot(acc, w, a) adds all four at once.
+ * Where the instruction wants one factor unsigned (BIASED), the activations carry +128 and the sum starts at -128 times
+ * the sum of the block's weights: exact, for every int8. */
+#ifndef SLM2_KERNEL_VECTOR_MATMUL_Q8_H
+#define SLM2_KERNEL_VECTOR_MATMUL_Q8_H
+
+#include "kernel/vector/panel.h"
+
+#ifndef PARTS
+#define PARTS 2
+INLINE vi dot(vi acc, vi w, vi a) {
+  vi high = (w >> 16) * (a >> 16), low = ((vi)((vu)w << 16) >> 16) * ((vi)((vu)a << 16) >> 16);
+  return acc + (high + low);
+}
+#endif
+#ifndef BIASED
+#define BIASED 0
+#endif
+#define STEPS (GROUPS * PARTS)
+
+/* Part p of dwords of int8, ready to be a factor. */
+INLINE vi part_of(vi dwords, int p) {
+  if (PARTS == 1) return dwords;
+  return p == 0 ? (vi)((vs)((vs)dwords << 8) >> 8) : (vi)((vs)dwords >> 8);
+}
+INLINE vi activation_part(vi dwords, int p) { return BIASED ? dwords ^ (int32_t)0x80808080 : part_of(dwords, p); }
+
+/* Block sums start here. */
+INLINE void start_sums(vi start[MAX_NV], const uint8_t *q, const int nv) {
+  UNROLL for (int v = 0; v < nv; v++) {
+    start[v] = (vi){0};
+    if (!BIASED) continue;
+    UNROLL for (int g = 0; g < GROUPS; g++)
+      start[v] = dot(start[v], load_bits(q + g * GROUP_BYTES + v * SLM2_VB), splat_bits((int32_t)0x80808080));
+    start[v] = -start[v];
+  }
+}
+
+/* One token: decoding. */
+INLINE void vector_q8(float *y, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t r, const int nv) {
+  const uint32_t blocks = w->cols / SLM2_BLOCK;
+  const uint8_t *panel = panel_at(w, r);
+  vf acc[MAX_NV], scale[MAX_NV];
+  UNROLL for (int v = 0; v < nv; v++) acc[v] = (vf){0};
+  for (uint32_t b = 0; b < blocks; b++, panel += SLM2_PANEL_BYTES, xq += SLM2_BLOCK) {
+    PREFETCH(panel);
+    const uint8_t *q = weights_at(panel, r);
+    vi sum[MAX_NV];
+    start_sums(sum, q, nv);
+    UNROLL for (int g = 0; g < GROUPS; g++) {
+      prefetch_group(q + g * GROUP_BYTES, nv);
+      vi act = splat_bits(*(const int32_at *)(xq + 4 * g)), parts[PARTS];
+      UNROLL for (int p = 0; p < PARTS; p++) parts[p] = activation_part(act, p);
+      UNROLL for (int v = 0; v < nv; v++) {
+        vi dwords = load_bits(q + g * GROUP_BYTES + v * SLM2_VB);
+        UNROLL for (int p = 0; p < PARTS; p++) sum[v] = dot(sum[v], part_of(dwords, p), parts[p]);
+      }
+    }
+    scales_at(scale, panel, r, nv);
+    UNROLL for (int v = 0; v < nv; v++) acc[v] = acc[v] + to_float(sum[v]) * (scale[v] * a[b]);
+  }
+  UNROLL for (int v = 0; v < nv; v++) store(y + r + v * LANES, acc[v]);
+}
+
+/* One block, made ready once for all tokens of a tile. */
+typedef struct block_q8 {
+  int32_t weight[PARTS == 1 ? 1 : STEPS * PANEL] ALIGNED; /* [step][row]; byte products take them from the panel */
+  int32_t x[MAX_TOKENS * STEPS] ALIGNED;                  /* [token][step] */
+  vi start[MAX_NV];
+  vf scale[MAX_NV];
+} block_q8;
+
+INLINE const uint8_t *prepare_weights(block_q8 *k, const uint8_t *panel, uint32_t r, const int nv) {
+  const uint8_t *q = weights_at(panel, r);
+  PREFETCH(panel);
+  for (int g = 0; g < GROUPS; g++) prefetch_group(q + g * GROUP_BYTES, nv);
+  scales_at(k->scale, panel, r, nv);
+  start_sums(k->start, q, nv);
+  if (PARTS == 1) return q;
+  for (int g = 0; g < GROUPS; g++) {
+    UNROLL for (int v = 0; v < nv; v++) {
+      vi dwords = load_bits(q + g * GROUP_BYTES + v * SLM2_VB);
+      UNROLL for (int p = 0; p < PARTS; p++) store_bits(k->weight + (p * GROUPS + g) * PANEL + v * LANES, part_of(dwords, p));
+    }
+  }
+  return (const uint8_t *)k->weight;
+}
+
+INLINE void prepare_activations(block_q8 *k, const int8_t *xq, uint32_t cols, uint32_t n) {
+  for (uint32_t t = 0; t < n; t++) {
+    int32_t *to = k->x + t * STEPS;
+    const int8_t *from = xq + (size_t)t * cols;
+#if LANES > GROUPS
+    typedef int32_t narrow __attribute__((vector_size(32)));
+    typedef narrow narrow_at __attribute__((aligned(1), may_alias));
+    typedef int16_t pairs __attribute__((vector_size(32)));
+    narrow dwords = *(const narrow_at *)from;
+    if (BIASED) *(narrow_at *)to = dwords ^ (int32_t)0x80808080;
+    else if (PARTS == 1) *(narrow_at *)to = dwords;
+    else {
+      *(narrow_at *)to = (narrow)((pairs)((pairs)dwords << 8) >> 8);
+      *(narrow_at *)(to + GROUPS) = (narrow)((pairs)dwords >> 8);
+    }
+#else
+    UNROLL for (int g = 0; g < GROUPS; g += LANES)
+      UNROLL for (int p = 0; p < PARTS; p++) store_bits(to + p * GROUPS + g, activation_part(load_bits(from + 4 * g), p));
+#endif
+  }
+}
+
+/* tt tokens times tv vectors of rows over one block: acc[t * PANEL + row] += (float)S * (d * a). */
+INLINE void tile_q8(float *acc, const uint8_t *weight, const block_q8 *k, uint32_t t0, int v0, const float *a, uint32_t blocks,
+                    const int tt, const int tv) {
+  vi sum[MAX_TT][MAX_TV];
+  UNROLL for (int t = 0; t < tt; t++) UNROLL for (int v = 0; v < tv; v++) sum[t][v] = k->start[v0 + v];
+  const int32_t *x = k->x + t0 * STEPS;
+  for (int s = 0; s < STEPS; s++) {
+    vi column[MAX_TV];
+    UNROLL for (int v = 0; v < tv; v++) column[v] = load_bits(weight + s * GROUP_BYTES + (v0 + v) * SLM2_VB);
+    UNROLL for (int t = 0; t < tt; t++) {
+      vi act = splat_bits(x[t * STEPS + s]);
+      UNROLL for (int v = 0; v < tv; v++) sum[t][v] = dot(sum[t][v], column[v], act);
+    }
+  }
+  UNROLL for (int t = 0; t < tt; t++) {
+    float scale = a[(size_t)(t0 + (uint32_t)t) * blocks];
+    float *out = acc + (t0 + (uint32_t)t) * PANEL + v0 * LANES;
+    UNROLL for (int v = 0; v < tv; v++)
+      store(out + v * LANES, load(out + v * LANES) + to_float(sum[t][v]) * (k->scale[v0 + v] * scale));
+  }
+}
+
+/* n <= MAX_TOKENS tokens, nv vectors of rows from row r. */
+INLINE void tokens_q8(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n, uint32_t r,
+                      const int nv) {
+  const uint32_t blocks = w->cols / SLM2_BLOCK;
+  const uint8_t *panel = panel_at(w, r);
+  float acc[MAX_TOKENS * PANEL] ALIGNED;
+  block_q8 k;
+  for (uint32_t i = 0; i < n * PANEL; i++) acc[i] = 0.0f;
+  for (uint32_t b = 0; b < blocks; b++, panel += SLM2_PANEL_BYTES, xq += SLM2_BLOCK, a++) {
+    const uint8_t *weight = prepare_weights(&k, panel, r, nv);
+    prepare_activations(&k, xq, w->cols, n);
+    for (int v = 0; v < nv; v += TV_F32(nv)) {
+      uint32_t t = 0;
+      for (; t + TT_F32 <= n; t += TT_F32) tile_q8(acc, weight, &k, t, v, a, blocks, TT_F32, TV_F32(nv));
+      for (; t + 2 <= n; t += 2) tile_q8(acc, weight, &k, t, v, a, blocks, 2, TV_F32(nv));
+      for (; t < n; t++) tile_q8(acc, weight, &k, t, v, a, blocks, 1, TV_F32(nv));
+    }
+  }
+  copy_rows(y + r, y_stride, acc, n, nv);
+}
+
+static inline void matmul_q8(float *y, size_t y_stride, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t n,
+                             uint32_t r0, uint32_t r1) {
+  if (w->form != SLM2_FORM_PANELS) {
+    slm2_oracle_matmul_q8(y, y_stride, w, xq, a, n, r0, r1);
+    return;
+  }
+  for (uint32_t t = 0, tokens; t < n; t += tokens) {
+    tokens = n - t < MAX_TOKENS ? n - t : MAX_TOKENS;
+    float *out = y + t * y_stride;
+    const int8_t *in = xq + (size_t)t * w->cols;
+    const float *scale = a + (size_t)t * (w->cols / SLM2_BLOCK);
+    for (uint32_t r = r0, rows; r < r1; r += rows) {
+      rows = rows_of_step(r, r1);
+      if (tokens == 1 && rows == 32) vector_q8(out, w, in, scale, r, NV_PANEL);
+      else if (tokens == 1) vector_q8(out, w, in, scale, r, NV_HALF);
+      else if (rows == 32) tokens_q8(out, y_stride, w, in, scale, tokens, r, NV_PANEL);
+      else tokens_q8(out, y_stride, w, in, scale, tokens, r, NV_HALF);
+    }
+  }
+}
+
+#endif
