@@ -57,7 +57,8 @@ void slm2_memory_release(void *mem, uint64_t bytes);
 uint64_t slm2_clock_ns(void);                    /* monotonic */
 SLM2_NODISCARD slm2_status slm2_random_seed(uint64_t *seed, slm2_error *error); /* from the OS's generator */
 bool slm2_is_terminal(int fd);
-/* Makes argv UTF-8 and the console UTF-8 where the OS needs it; elsewhere does nothing. */
+/* At the start of a program: argv and console in UTF-8 where the OS needs it; failed writes are reported and not
+ * signalled, and a mapped file that is cut short ends the program with a line and exit code 1. */
 void slm2_platform_start(int *argc, char ***argv);
 /* Calls handler(SIGINT-like) once per Ctrl-C instead of ending the program; NULL restores the default. */
 void slm2_on_interrupt(void (*handler)(void));

@@ -3,6 +3,7 @@
  *
  * Signals: one handler serves SIGINT, SIGTERM and SIGHUP. It calls the user's interrupt function when there is
  * one; otherwise it removes the temporary files of unfinished outputs and lets the signal end the program.
+ * Another one serves SIGBUS, which is how a mapped file that lost its end makes itself known.
  */
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE   /* MAP_ANONYMOUS on glibc */
@@ -174,6 +175,17 @@ static void on_signal(int number) {
     raise(number); /* delivered when this handler returns */
   }
   errno = saved;
+}
+
+/* A mapped file that somebody cuts short, or whose disk fails: the read that meets it cannot go on, so the program ends
+ * as after any other failure, with one line, exit code 1 and nothing left. */
+static void on_bus_error(int number) {
+  static const char line[] = "slm2: read: a file was cut short, or its disk failed, while it was in use\n";
+  (void)number;
+  remove_unfinished();
+  ssize_t written = write(2, line, sizeof line - 1);
+  (void)written;
+  _exit(1);
 }
 
 /* No SA_RESTART: a Ctrl-C must end a blocking read of the terminal. A signal that the parent
@@ -541,4 +553,7 @@ void slm2_platform_start(int *argc, char ***argv) {
   (void)argv;
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+  struct sigaction bus = {.sa_handler = on_bus_error};
+  sigemptyset(&bus.sa_mask);
+  sigaction(SIGBUS, &bus, NULL);
 }

@@ -61,3 +61,17 @@ printf '/quit' >>"$work/long-line"
 checks=$((checks + 1))
 "$slm2" chat "$hf" <"$work/long-line" >"$work/out" 2>"$work/err" || true
 [ "$(wc -c <"$work/err")" -lt 400 ] || fail "a line of 3 MB is not handled"
+
+# A model that is cut short while it is in use: one line and exit 1, not a crash.
+cp "$hf" "$work/cut-in-use.slm2"
+mkfifo "$work/answers"
+{
+  printf 'Hi\n'
+  exec 4<"$work/answers"
+  read -r line <&4
+  : >"$work/cut-in-use.slm2"
+  printf 'More\n'
+} | "$slm2" chat "$work/cut-in-use.slm2" --temperature 0 --max-tokens 1 >"$work/answers" 2>"$work/err"
+code=$?
+checks=$((checks + 1))
+{ [ "$code" -eq 1 ] && grep -q '^slm2: read: a file was cut short' "$work/err"; } || fail "cut in use: exit $code: $(cat "$work/err")"
