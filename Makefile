@@ -41,11 +41,12 @@ CLI_OBJ      = $(CLI_SRC:%.c=$(BUILD)/obj/%.o)
 TESTS        = $(TEST_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 LIB          = $(BUILD)/libslm2.a
 
-# Flags of an optional library ($(1), its header $(2)), when this compiler can use it: a cross compiler cannot use the host's.
-optional = $(shell flags=$$(pkg-config --cflags --libs $(1) 2>/dev/null) && echo 'int main(void) { return 0; }' | \
+# Flags of an optional library ($(1), its header $(2), a function $(3)), when this compiler can use it, as a cross compiler
+# cannot use the host's.
+optional = $(shell flags=$$(pkg-config --cflags --libs $(1) 2>/dev/null) && echo 'void *p = (void *)$(3); int main(void) { return 0; }' | \
              $(CC) $(EXTRA) -include $(2) -x c - -o /dev/null $$flags >/dev/null 2>&1 && echo $$flags)
 # Line editing in `slm2 chat` is optional: without libedit it reads plain lines.
-EDIT_FLAGS  := $(call optional,libedit,histedit.h)
+EDIT_FLAGS  := $(call optional,libedit,histedit.h,el_init)
 EDIT_CFLAGS := $(if $(EDIT_FLAGS),$(filter-out -l%,$(EDIT_FLAGS)) -DSLM2_HAVE_LIBEDIT)
 EDIT_LIBS   := $(filter -l% -L%,$(EDIT_FLAGS))
 
@@ -79,7 +80,7 @@ $(BUILD)/tests/%: tests/parity/%.c $(LIB)
 	@$(CC) $(FLAGS) -o $@ $< $(LIB)
 
 # Test-only: jansson's verdict beside ours, where it is installed.
-$(BUILD)/tests/test_json: private TEST_EXTRA = $(patsubst -ljansson,-ljansson -DSLM2_HAVE_JANSSON,$(call optional,jansson,jansson.h))
+$(BUILD)/tests/test_json: private TEST_EXTRA = $(patsubst -ljansson,-ljansson -DSLM2_HAVE_JANSSON,$(call optional,jansson,jansson.h,json_loads))
 
 unit: $(TESTS) ## build and run the unit tests
 	@set -e; for t in $(TESTS); do $(RUN) $$t; done

@@ -233,7 +233,7 @@ static slm2_status read_metadata(header_reader *r, slm2_error *error) {
 }
 
 static slm2_status read_tensor(header_reader *r, const slm2_json_token *key, slm2_error *error) {
-  slm2_st_entry *e;
+  slm2_st_entry *e = NULL;
   slm2_json_token t;
   uint64_t offsets[2];
   SLM2_TRY(add_entry(r, key, r->st.n_tensors, &e, error));

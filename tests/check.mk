@@ -1,75 +1,98 @@
 # `make check` and `make full`: everything that can differ between compilers, processors and byte orders, and long searches.
-# Included by the Makefile. A leg is one line of output with its time, its log is $(BUILD)/check/LEG.log; every leg runs,
-# then the command fails if one did. Legs are independent targets: `make leg-s390x` runs one.
+# Included by the Makefile. A leg is one target and one line of output with its time; its log is $(CHECK)/LEG.log. Every leg
+# runs, then the command fails if one did. `make leg-s390x` runs one.
 CHECK   = $(BUILD)/check
 LEG     = @tests/leg.sh $(CHECK) $(@:leg-%=%)
+HERE    = $(CHECK)/$(@:leg-%=%)
 SUBMAKE = $(MAKE) --no-print-directory -j1
-# All digests natively; emulated processors make the short part of the file.
 GOLDEN  = tests/golden/run.sh
 
-NATIVE   = gcc-O0 gcc-O2 gcc-O3-native clang-O0 clang-O2 clang-O3-native
-EMULATED = nehalem haswell aarch64 win-x64 s390x i686 wasm32
-CHECKS   = sanitizers $(NATIVE) $(EMULATED) math-sample readers fuzz-replay fuzz-short
-FULL     = $(filter-out math-sample fuzz-short,$(CHECKS)) math-full wasm32-all readers-long fuzz-long cross-unit conformance-full
+NATIVE  = gcc-O2 gcc-O3-native gcc-O0 clang-O2 clang-O3-native clang-O0
+CROSS   = nehalem haswell aarch64 s390x i686 win-x64
+CHECKS  = sanitizers $(NATIVE) $(CROSS) wasm32 math readers fuzz
+FULL    = sanitizers $(NATIVE) $(CROSS) wasm32-all math-full readers-long fuzz-long unit-aarch64 unit-s390x unit-i686
 
-.PHONY: check full check-setup $(addprefix leg-,$(CHECKS) $(FULL))
-check: check-setup ## sanitizers, compilers, cross and emulated targets, math sample, fuzzing: up to 15 minutes on two cores
+.PHONY: check full check-setup check-base $(addprefix leg-,$(CHECKS) $(FULL)) fuzz-programs
+check: check-setup ## sanitizers, compilers, cross targets, math sample, fuzzing: under 15 minutes on two cores
 	@$(MAKE) --no-print-directory --keep-going -j2 $(addprefix leg-,$(CHECKS))
 	@echo "ok: all of make check"
-full: check-setup ## all of check with nothing left out: exhaustive math, long fuzzing (hours)
+full: check-setup ## the same with nothing left out: exhaustive math, long fuzzing, emulated unit tests (hours)
 	@$(MAKE) --no-print-directory --keep-going -j2 $(addprefix leg-,$(FULL))
 	@echo "ok: all of make full"
 check-setup:
 	@tools/setup test check math cross
 
-# native: compiler, options
-native = $(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$(@:leg-%=%) CC=$(1) OPT="$(2)" all unit && $(GOLDEN) $(CHECK)/$(@:leg-%=%)'
-leg-gcc-O0:         ; $(call native,gcc,-O0)
-leg-gcc-O2:         ; $(call native,gcc,-O2)
-leg-gcc-O3-native:  ; $(call native,gcc,-O3 -march=native)
-leg-clang-O0:       ; $(call native,clang-19,-O0)
-leg-clang-O2:       ; $(call native,clang-19,-O2)
+# What several legs use: the command and mathcheck by gcc -O2.
+BASE = BUILD=$(CHECK)/gcc-O2 CC=gcc OPT="-O2"
+check-base:
+	@$(SUBMAKE) $(BASE) all $(CHECK)/gcc-O2/mathcheck
+
+# native: compiler, options. All digests, all unit tests.
+native = $(LEG) '$(SUBMAKE) BUILD=$(HERE) CC=$(1) OPT="$(2)" all unit && $(GOLDEN) $(HERE)'
+leg-gcc-O2: check-base
+leg-gcc-O2:          ; $(call native,gcc,-O2)
+leg-gcc-O0:          ; $(call native,gcc,-O0)
+leg-gcc-O3-native:   ; $(call native,gcc,-O3 -march=native)
+leg-clang-O2:        ; $(call native,clang-19,-O2)
+leg-clang-O0:        ; $(call native,clang-19,-O0)
 leg-clang-O3-native: ; $(call native,clang-19,-O3 -march=native)
-leg-sanitizers:     ; $(LEG) '$(SUBMAKE) BUILD=$(CHECK)/sanitizers CFLAGS="-O1 -g" \
-                        EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" unit'
+leg-sanitizers:      ; $(LEG) '$(SUBMAKE) BUILD=$(HERE) CFLAGS="-O1 -g" \
+                         EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" unit'
 
-# cross: tool prefix, EXTRA, what runs its programs. On s390x, GCC's standard mode computes f32 in f64 for the C library's sake;
-# -fexcess-precision=fast is its plain arithmetic, every operation rounded to its type [D1].
-cross = $(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$(@:leg-%=%) CC=$(1)gcc AR=$(1)ar EXTRA="-static $(2)" all && \
-          RUN="$(3)" $(GOLDEN) $(CHECK)/$(@:leg-%=%) --short'
-leg-nehalem:  ; $(call cross,x86_64-linux-gnu-,-march=nehalem,qemu-x86_64-static -cpu Nehalem)
-leg-haswell:  ; $(call cross,x86_64-linux-gnu-,-O3 -march=haswell,qemu-x86_64-static -cpu Haswell)
-leg-aarch64:  ; $(call cross,aarch64-linux-gnu-,,qemu-aarch64-static)
-leg-s390x:    ; $(call cross,s390x-linux-gnu-,-fexcess-precision=fast,qemu-s390x-static)
-leg-i686:     ; $(call cross,i686-linux-gnu-,-msse2 -mfpmath=sse,)
-leg-win-x64:  ; $(call cross,x86_64-w64-mingw32-,,env WINEDEBUG=-all WINEPREFIX=$(abspath $(CHECK))/wine wine)
+# What each cross target is compiled with, and what runs it. On s390x GCC's standard mode computes f32 in f64, to suit the C
+# library's float_t; -fexcess-precision=fast is its plain arithmetic, every operation rounded to its type [D1]. A processor
+# with fused multiply-add (haswell, aarch64, s390x) must not use it.
+BUILD_nehalem = CC=x86_64-linux-gnu-gcc AR=x86_64-linux-gnu-ar EXTRA="-static -march=nehalem"
+RUN_nehalem   = qemu-x86_64-static -cpu Nehalem
+BUILD_haswell = CC=x86_64-linux-gnu-gcc AR=x86_64-linux-gnu-ar EXTRA="-static -O3 -march=haswell"
+RUN_haswell   = qemu-x86_64-static -cpu Haswell
+BUILD_aarch64 = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar EXTRA=-static
+RUN_aarch64   = qemu-aarch64-static
+BUILD_s390x   = CC=s390x-linux-gnu-gcc AR=s390x-linux-gnu-ar EXTRA="-static -fexcess-precision=fast"
+RUN_s390x     = qemu-s390x-static
+BUILD_i686    = CC=i686-linux-gnu-gcc AR=i686-linux-gnu-ar EXTRA="-static -msse2 -mfpmath=sse"
+RUN_i686      = qemu-i386-static
+BUILD_win-x64 = CC=x86_64-w64-mingw32-gcc AR=x86_64-w64-mingw32-ar EXTRA=-static
+RUN_win-x64   = env WINEDEBUG=-all WINEPREFIX=$(abspath $(CHECK))/wine wine
+$(CROSS:%=leg-%): leg-%:
+	$(LEG) '$(SUBMAKE) BUILD=$(HERE) $(BUILD_$*) all && RUN="$(RUN_$*)" $(GOLDEN) $(HERE) --short'
+leg-unit-%: leg-%
+	$(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$* $(BUILD_$*) RUN="$(RUN_$*)" unit'
 
-# wasm32 without a libc: the core and tests/wasm/digest.c, in node.
-WASM_CORE = $(filter-out src/platform/%,$(CORE_SRC))
-WASM_OBJ  = $(WASM_CORE:%.c=$(CHECK)/wasm32/%.o) $(CHECK)/wasm32/tests/wasm/digest.o
+# wasm32 without a libc or imports: the core and tests/wasm/digest.c, in node.
+WASM_SRC = $(filter-out $(foreach isa,$(ISAS),src/kernel/$(isa)/%),$(CORE_SRC)) tests/wasm/digest.c
+WASM_OBJ = $(WASM_SRC:%.c=$(CHECK)/wasm32/%.o)
 $(CHECK)/wasm32/%.o: %.c
 	@mkdir -p $(@D)
 	@clang-19 --target=wasm32 $(NUMERIC) $(WARN) -O2 -ffreestanding -nostdlibinc -Iinclude -Isrc -I. -MMD -MP -c -o $@ $<
 $(CHECK)/wasm32/digest.wasm: $(WASM_OBJ)
 	@wasm-ld-19 --no-entry --stack-first -z stack-size=1048576 -o $@ $^
-leg-wasm32:     ; $(LEG) '$(SUBMAKE) $(CHECK)/wasm32/digest.wasm && node tests/wasm/digest.mjs $(CHECK)/wasm32/digest.wasm'
-leg-wasm32-all: ; $(LEG) '$(SUBMAKE) $(CHECK)/wasm32/digest.wasm && node tests/wasm/digest.mjs $(CHECK)/wasm32/digest.wasm --all'
--include $(WASM_OBJ:.o=.d)
+WASM_DIGEST = $(SUBMAKE) $(CHECK)/wasm32/digest.wasm && node tests/wasm/digest.mjs $(CHECK)/wasm32/digest.wasm
+leg-wasm32:     ; $(LEG) '$(WASM_DIGEST)'
+leg-wasm32-all: ; $(LEG) '$(WASM_DIGEST) --all'
 
-# Every greedy prompt of the comparison with PyTorch; `make test` runs one of twenty.
-leg-conformance-full: ; $(LEG) '$(SUBMAKE) conformance-full'
+leg-math: check-base
+	$(LEG) 'tests/exhaustive/run.sh $(CHECK)/gcc-O2 sample'
+leg-math-full: check-base
+	$(LEG) 'tests/exhaustive/run.sh $(CHECK)/gcc-O2 full'
 
-# Fuzzing: libFuzzer targets of tests/fuzz under both sanitizers. What was found once is replayed from tests/data/fuzz.
-FUZZ_FLAGS = BUILD=$(CHECK)/fuzz CC=clang-19 CFLAGS="-O1 -g" EXTRA="-D_POSIX_C_SOURCE=200809L -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
-FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
-FUZZ_PROGRAMS = $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
+# Two readers of docs/FORMAT.md; ours on edited files.
+readers = $(LEG) 'command -v python3 >/dev/null || { echo "SKIP: python3 is not installed"; exit 0; }; \
+  python3 -B tests/gen/read_slm2.py $${DEMO:-models/demo.slm2} && \
+  python3 -B tests/fault/format_differential.py $(CHECK)/gcc-O2/slm2 $(1)'
+leg-readers: check-base      ; $(call readers,150)
+leg-readers-long: check-base ; $(call readers,5000)
+
+# libFuzzer targets under both sanitizers; tests/fuzz/run.sh replays what was found before, then searches.
+FUZZ_BUILD = BUILD=$(CHECK)/fuzz CC=clang-19 CFLAGS="-O1 -g" EXTRA="-D_POSIX_C_SOURCE=200809L \
+               -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+FUZZ_PROGRAMS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) -fsanitize=fuzzer -o $@ $< $(LIB)
 fuzz-programs: $(FUZZ_PROGRAMS)
-.PHONY: fuzz-programs
--include $(FUZZ_PROGRAMS:=.d)
-FUZZ = $(SUBMAKE) $(FUZZ_FLAGS) fuzz-programs && $(SUBMAKE) BUILD=$(CHECK)/gcc-O2 CC=gcc OPT="-O2" all && \
-       tests/fuzz/run.sh $(CHECK)/fuzz/fuzz $(CHECK)/gcc-O2/slm2
-leg-fuzz-short: ; $(LEG) '$(FUZZ) 20'
-leg-fuzz-long:  ; $(LEG) '$(FUZZ) 1800'
+FUZZ = $(LEG) '$(SUBMAKE) $(FUZZ_BUILD) fuzz-programs && tests/fuzz/run.sh $(CHECK)/fuzz/fuzz $(CHECK)/gcc-O2/slm2 $(1)'
+leg-fuzz: check-base      ; $(call FUZZ,15)
+leg-fuzz-long: check-base ; $(call FUZZ,1200)
+
+-include $(WASM_OBJ:.o=.d) $(FUZZ_PROGRAMS:=.d)

@@ -32,7 +32,7 @@ static void mend_hashes(uint8_t *file, size_t n) {
 /* Pieces of 1 .. step bytes; step 0: all at once. */
 static slm2_status read_in_pieces(const uint8_t *file, size_t n, uint32_t step, slm2_error *e) {
   void *mem = fuzz_memory(slm2_reader_bytes()), *header = fuzz_memory(SLM2_HEADER_MAX);
-  slm2_reader *reader;
+  slm2_reader *reader = NULL;
   slm2_status status = slm2_reader_init(mem, slm2_reader_bytes(), header, SLM2_HEADER_MAX, n, &reader, e);
   uint32_t state = step;
   for (size_t at = 0; status == SLM2_OK || status == SLM2_NEED_MORE;) {
@@ -44,7 +44,8 @@ static slm2_status read_in_pieces(const uint8_t *file, size_t n, uint32_t step, 
     if (at == n) break;
   }
   MUST(status != SLM2_OK || slm2_reader_position(reader) == n);
-  if (status != SLM2_OK && status != SLM2_NEED_MORE) fuzz_refusal(slm2_reader_push(reader, file, n < 1 ? n : 1, e), e);
+  if (status != SLM2_OK && status != SLM2_NEED_MORE && reader == NULL) fuzz_refusal(status, e);
+  else if (status != SLM2_OK && status != SLM2_NEED_MORE) fuzz_refusal(slm2_reader_push(reader, file, n < 1 ? n : 1, e), e);
   free(mem);
   free(header);
   return status;

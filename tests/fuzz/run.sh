@@ -24,7 +24,7 @@ for target; do
     failed=1
     continue
   fi
-  if ! "$programs/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
+  if ! "$programs/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=131072 -print_final_stats=1 \
     -artifact_prefix="$programs/found/$target-" "$corpus" "$seeds/$target" $known >"$log" 2>&1; then
     echo "FAIL fuzz $target: see $log"
     grep -E 'ERROR|SUMMARY|Test unit written|tests/fuzz/[a-z]*\.[ch]:' "$log" | head -8

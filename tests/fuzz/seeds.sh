@@ -5,7 +5,7 @@ set -eu
 slm2=$1
 out=$2
 rm -rf "$out"
-for target in header reader json section tokenize chat safetensors hf; do mkdir -p "$out/$target"; done
+for target in header reader json section tokenize chat safetensors hf gguf snapshot; do mkdir -p "$out/$target"; done
 
 # The smallest model there can be, and headers of synthetic ones in both forms.
 node tests/oracle2/make.mjs "$out/reader/least" hidden_size=32 intermediate_size=32 num_hidden_layers=1 num_attention_heads=4 \
@@ -53,3 +53,5 @@ add 1 tests/data/qwen3/generation_config.json hf 1
 add 2 tests/data/qwen3/tokenizer_config.json hf 2
 for file in tests/data/files/index/*; do add 3 "$file" hf "3-$(basename "$file")"; done
 for file in tests/data/hf-tiny/*/tokenizer.json; do add 4 "$file" hf "4-$(echo "$file" | tr / -)"; done
+cp tests/data/gguf/tied-q8_0.gguf "$out/gguf/"
+printf '\001\000\000\044\000\004' >"$out/snapshot/one-edit"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Whole-model digests [D23]: makes every line of tests/golden/digests.txt anew and compares. A digest is made on several
-# paths that must agree (chunk sizes, weight forms); a path that differs is reported by name.
+# paths that must agree (chunk sizes, weight forms, every backend this processor can use); one that differs is named.
 # Usage: tests/golden/run.sh BUILD [--short] [--print]
 #   --short  only the first part of the file: at most 16 positions, for emulated builds
 #   --print  print the lines instead of comparing them (to change the file, together with the rule)
@@ -41,6 +41,9 @@ model() {
       for chunk in $5; do
         same "$1 $flags" "$whole" "chunk $chunk" "$(digest "$2" "$3" $flags --chunk $chunk)"
       done
+      for backend in $backends; do
+        same "$1 $flags" "$whole" "backend $backend" "$(digest "$2" "$3" $flags --backend $backend)"
+      done
       [ "$4" = - ] || same "$1 $flags" "$whole" rows "$(digest "$4" "$3" $flags)"
       echo "$1/logits/$profile/kv-$kv $whole"
     done
@@ -67,6 +70,9 @@ synth() { # synth SHAPE : in both weight forms
 lines() {
   synth tiny
   synth small
+  backends=$($run "$slm2" digest "$work/tiny.slm2" --ids 1 --backend none 2>&1 | tr -d ',\r' | sed -n 's/.*there are: auto //p')
+  [ -n "$backends" ] || fail 'no list of backends' >&2
+  echo "$backends" >"$work/backends"
   echo '# NAME SHA-256. First what every build reproduces, emulated ones and wasm32 too: at most 16 positions.'
   for shape in tiny small; do echo "$shape/file $(sha256sum < "$work/$shape.slm2" | cut -d' ' -f1)"; done
   model tiny16 "$work/tiny.slm2" 16 "$work/tiny-rows.slm2" '1 2 7'
@@ -89,4 +95,4 @@ else
   diff "$digests" "$work/digests.txt" || fail "digests differ from $digests"
 fi
 [ ! -e "$work/failed" ] || exit 1
-[ $print = yes ] || echo "ok golden: $(grep -vc '^#' "$work/digests.txt") digests"
+[ $print = yes ] || echo "ok golden: $(grep -vc '^#' "$work/digests.txt") digests; backends $(cat "$work/backends")"
