@@ -88,7 +88,7 @@ class Texts:
         if kind == 13:
             return self.many(self.numbers, 3)
         if kind == 14:
-            return r.choice(["👨‍👩‍👧", "🫠", "👍🏽", "🇩🇪", "3️⃣", "☃︎", "​", "﻿", "­", "\0", "�"])
+            return r.choice(["👨\u200d👩\u200d👧", "🫠", "👍🏽", "🇩🇪", "3\ufe0f\u20e3", "☃\ufe0e", "\u200b", "\ufeff", "\u00ad", "\0", "�"])
         return "".join(chr(self.scalar()) for _ in range(r.randint(1, 6)))
 
     def text(self):
