@@ -62,7 +62,7 @@ typedef struct slm2_generation {
   bool do_sample; /* false: greedy by default */
   float temperature;    /* finite, >= 0 */
   uint32_t top_k;
-  float top_p;          /* finite, >= 0 */
+  float top_p;          /* 0 .. 1 */
   float repeat_penalty; /* finite, > 0 */
   uint32_t bos, pad;            /* UINT32_MAX when the source has none */
   uint32_t n_eos, eos[SLM2_MAX_EOS]; /* any of these ends an answer */

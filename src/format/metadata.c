@@ -338,7 +338,7 @@ slm2_status slm2_metadata_check(const slm2_header *h, slm2_error *error) {
   if (!(g->temperature >= 0 && g->temperature <= FLT_MAX)) {
     return bad_field("temperature", "is not a finite number from 0", error);
   }
-  if (!(g->top_p >= 0 && g->top_p <= FLT_MAX)) return bad_field("top_p", "is not a finite number from 0", error);
+  if (!(g->top_p >= 0 && g->top_p <= 1)) return bad_field("top_p", "is not a number from 0 to 1", error);
   if (!(g->repeat_penalty > 0 && g->repeat_penalty <= FLT_MAX)) {
     return bad_field("repetition_penalty", "is not a finite number above 0", error);
   }

@@ -70,6 +70,7 @@ def check_metadata(meta):
         value = float(meta[key])
         need(math.isfinite(value) and meta[key] == shortest(f32(value)), "%s is not in its shortest form" % key)
         need(value > 0 or (value == 0 and key in ("temperature", "top_p")), key)
+        need(key != "top_p" or value <= 1, key)
     need(float(meta["rms_norm_eps"]) <= 1, "rms_norm_eps")
     ids = [i for key in ["bos_token_id", "pad_token_id", "eos_token_ids"] if meta[key] != "none" for i in meta[key].split(",")]
     need(all(integer(i) < int(meta["vocab_size"]) for i in ids) and meta["eos_token_ids"].count(",") < 8, "special ids")

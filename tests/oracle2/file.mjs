@@ -31,7 +31,7 @@ const KEYS = {
   rope_theta: integer(2, 2 ** 31), rms_norm_eps: decimal(v => v > 0 && v <= 1),
   tie_word_embeddings: oneOf('true', 'false'), weight_form: oneOf('Q8_0', 'Q8_0_P32'),
   do_sample: oneOf('true', 'false'), temperature: decimal(v => v >= 0), top_k: integer(0, 2 ** 32 - 1),
-  top_p: decimal(v => v >= 0), repetition_penalty: decimal(v => v > 0), bos_token_id: id,
+  top_p: decimal(v => v >= 0 && v <= 1), repetition_penalty: decimal(v => v > 0), bos_token_id: id,
   eos_token_ids: match(/^(none|(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)){0,7})$/), pad_token_id: id,
   tokenizer_bytes: integer(0, 268435456), chunk_bytes: oneOf(String(CHUNK)), chunk_sha256: match(/^([0-9a-f]{64})+$/),
 };

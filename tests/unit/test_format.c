@@ -152,6 +152,7 @@ static const struct {
   {"temperature", AT(generation.temperature), NULL, 0x00000000, 4, SLM2_OK},
   {"top_p", AT(generation.top_p), NULL, 0x7fc00000, 4, SLM2_E_FORMAT},
   {"top_p", AT(generation.top_p), NULL, 0xbf800000, 4, SLM2_E_FORMAT},
+  {"top_p", AT(generation.top_p), NULL, 0x3f800001, 4, SLM2_E_FORMAT}, /* above 1: the sampler would refuse it */
   {"repetition_penalty", AT(generation.repeat_penalty), NULL, 0x00000000, 4, SLM2_E_FORMAT},
   {"repetition_penalty", AT(generation.repeat_penalty), NULL, 0x7f800000, 4, SLM2_E_FORMAT},
   {"bos_token_id", AT(generation.bos), NULL, 32, 4, SLM2_E_TOKEN},
