@@ -31,10 +31,10 @@ INLINE void vector_f32(float *y, const slm2_matrix *w, const float *x, uint32_t 
 
 /* tt tokens times tv vectors of rows over one block: acc[t * PANEL + row] += x[t][c] * weight[c][row]. */
 INLINE void tile_f32(float *acc, const float *weight, const float *x, uint32_t cols, const int tt, const int tv) {
-  vf a[MAX_TT][MAX_TV];
+  vf a[TILE_TOKENS][TILE_VECTORS];
   UNROLL for (int t = 0; t < tt; t++) UNROLL for (int v = 0; v < tv; v++) a[t][v] = load(acc + t * PANEL + v * LANES);
   for (int c = 0; c < BLOCK; c++) {
-    vf column[MAX_TV];
+    vf column[TILE_VECTORS];
     UNROLL for (int v = 0; v < tv; v++) column[v] = load(weight + c * PANEL + v * LANES);
     UNROLL for (int t = 0; t < tt; t++) {
       float act = x[(size_t)t * cols + (size_t)c];
@@ -66,18 +66,21 @@ INLINE void tokens_f32(float *y, size_t y_stride, const slm2_matrix *w, const fl
   for (uint32_t i = 0; i < n * PANEL; i++) acc[i] = 0.0f;
   for (uint32_t b = 0; b < blocks; b++, panel += SLM2_PANEL_BYTES, x += SLM2_BLOCK) {
     dequantise(weight, panel, r, nv);
-    for (int v = 0; v < nv; v += TV_F32(nv)) {
+    for (int v = 0; v < nv; v += TILE_VECTORS_OF(nv)) {
       uint32_t t = 0;
-      for (; t + TT_F32 <= n; t += TT_F32)
-        tile_f32(acc + t * PANEL + v * LANES, weight + v * LANES, x + (size_t)t * cols, cols, TT_F32, TV_F32(nv));
-      for (; t + 2 <= n; t += 2) tile_f32(acc + t * PANEL + v * LANES, weight + v * LANES, x + (size_t)t * cols, cols, 2, TV_F32(nv));
-      for (; t < n; t++) tile_f32(acc + t * PANEL + v * LANES, weight + v * LANES, x + (size_t)t * cols, cols, 1, TV_F32(nv));
+      float *sums = acc + v * LANES;
+      const float *columns = weight + v * LANES;
+      for (; t + TILE_TOKENS <= n; t += TILE_TOKENS)
+        tile_f32(sums + t * PANEL, columns, x + (size_t)t * cols, cols, TILE_TOKENS, TILE_VECTORS_OF(nv));
+      for (; t + 2 <= n; t += 2) tile_f32(sums + t * PANEL, columns, x + (size_t)t * cols, cols, 2, TILE_VECTORS_OF(nv));
+      for (; t < n; t++) tile_f32(sums + t * PANEL, columns, x + (size_t)t * cols, cols, 1, TILE_VECTORS_OF(nv));
     }
   }
   copy_rows(y + r, y_stride, acc, n, nv);
 }
 
-static inline void matmul_f32(float *y, size_t y_stride, const slm2_matrix *w, const float *x, uint32_t n, uint32_t r0, uint32_t r1) {
+static inline void matmul_f32(float *y, size_t y_stride, const slm2_matrix *w, const float *x, uint32_t n, uint32_t r0,
+                              uint32_t r1) {
   if (w->form != SLM2_FORM_PANELS) {
     slm2_oracle_matmul_f32(y, y_stride, w, x, n, r0, r1);
     return;

@@ -1,7 +1,7 @@
 /* kernel/vector/matmul_q8.h: [D11] on panels. A lane is a row; integer block sums are exact in any order, the f32 sum over
  * the blocks runs in order.
  *
- * isa.h defines how four int8 products are summed into a lane, in PARTS steps:
+ * kernel/<isa> defines how four int8 products are summed into a lane, in PARTS steps:
  *   PARTS 2 (16-bit pairs): even and odd bytes of the dwords are widened in their lane; dot(acc, w, a) adds a pair of products;
  *   PARTS 1 (byte products): dot(acc, w, a) adds all four at once.
  * Where the instruction wants one factor unsigned (BIASED), the activations carry +128 and the sum starts at -128 times
@@ -116,11 +116,11 @@ INLINE void prepare_activations(block_q8 *k, const int8_t *xq, uint32_t cols, ui
 /* tt tokens times tv vectors of rows over one block: acc[t * PANEL + row] += (float)S * (d * a). */
 INLINE void tile_q8(float *acc, const uint8_t *weight, const block_q8 *k, uint32_t t0, int v0, const float *a, uint32_t blocks,
                     const int tt, const int tv) {
-  vi sum[MAX_TT][MAX_TV];
+  vi sum[TILE_TOKENS][TILE_VECTORS];
   UNROLL for (int t = 0; t < tt; t++) UNROLL for (int v = 0; v < tv; v++) sum[t][v] = k->start[v0 + v];
   const int32_t *x = k->x + t0 * STEPS;
   for (int s = 0; s < STEPS; s++) {
-    vi column[MAX_TV];
+    vi column[TILE_VECTORS];
     UNROLL for (int v = 0; v < tv; v++) column[v] = load_bits(weight + s * GROUP_BYTES + (v0 + v) * SLM2_VB);
     UNROLL for (int t = 0; t < tt; t++) {
       vi act = splat_bits(x[t * STEPS + s]);
@@ -146,11 +146,11 @@ INLINE void tokens_q8(float *y, size_t y_stride, const slm2_matrix *w, const int
   for (uint32_t b = 0; b < blocks; b++, panel += SLM2_PANEL_BYTES, xq += SLM2_BLOCK, a++) {
     const uint8_t *weight = prepare_weights(&k, panel, r, nv);
     prepare_activations(&k, xq, w->cols, n);
-    for (int v = 0; v < nv; v += TV_F32(nv)) {
+    for (int v = 0; v < nv; v += TILE_VECTORS_OF(nv)) {
       uint32_t t = 0;
-      for (; t + TT_F32 <= n; t += TT_F32) tile_q8(acc, weight, &k, t, v, a, blocks, TT_F32, TV_F32(nv));
-      for (; t + 2 <= n; t += 2) tile_q8(acc, weight, &k, t, v, a, blocks, 2, TV_F32(nv));
-      for (; t < n; t++) tile_q8(acc, weight, &k, t, v, a, blocks, 1, TV_F32(nv));
+      for (; t + TILE_TOKENS <= n; t += TILE_TOKENS) tile_q8(acc, weight, &k, t, v, a, blocks, TILE_TOKENS, TILE_VECTORS_OF(nv));
+      for (; t + 2 <= n; t += 2) tile_q8(acc, weight, &k, t, v, a, blocks, 2, TILE_VECTORS_OF(nv));
+      for (; t < n; t++) tile_q8(acc, weight, &k, t, v, a, blocks, 1, TILE_VECTORS_OF(nv));
     }
   }
   copy_rows(y + r, y_stride, acc, n, nv);

@@ -17,15 +17,12 @@
 /* Tokens that share one reading of the weights; their sums of a panel stay in the nearest cache. */
 #define MAX_TOKENS 64u
 
-/* Register tiles: TT tokens times TV vectors of rows, accumulators for the most part of the register file. */
+/* Register tiles: tokens times vectors of rows, accumulators for the most part of the register file. */
 #ifndef TILE_TOKENS
 #define TILE_TOKENS 4
 #define TILE_VECTORS 2
 #endif
-#define MAX_TT TILE_TOKENS
-#define MAX_TV TILE_VECTORS
-#define TT_F32 TILE_TOKENS
-#define TV_F32(nv) ((nv) < TILE_VECTORS ? (nv) : TILE_VECTORS)
+#define TILE_VECTORS_OF(nv) ((nv) < TILE_VECTORS ? (nv) : TILE_VECTORS) /* of nv vectors of rows */
 
 INLINE const uint8_t *panel_at(const slm2_matrix *w, uint32_t r) {
   return w->data + (size_t)(r / SLM2_PANEL_ROWS) * (w->cols / SLM2_BLOCK) * SLM2_PANEL_BYTES;
@@ -47,7 +44,9 @@ INLINE void prefetch_group(const uint8_t *q, const int nv) {
   UNROLL for (int at = 0; at < nv * SLM2_VB; at += 64) PREFETCH(q + at);
 }
 /* Rows of the next step from row r: a panel where one fits, else half of one. */
-INLINE uint32_t rows_of_step(uint32_t r, uint32_t end) { return r % SLM2_PANEL_ROWS == 0 && end - r >= SLM2_PANEL_ROWS ? 32 : 16; }
+INLINE uint32_t rows_of_step(uint32_t r, uint32_t end) {
+  return r % SLM2_PANEL_ROWS == 0 && end - r >= SLM2_PANEL_ROWS ? 32 : 16;
+}
 /* The finished sums of n tokens to their places. */
 INLINE void copy_rows(float *y, size_t y_stride, const float *acc, uint32_t n, const int nv) {
   for (uint32_t t = 0; t < n; t++)

@@ -2,7 +2,7 @@
  * elements and never meet inside a sum, so an operation here is the oracle's, done to several outputs at once [D8]; the
  * two that need an order of their own (lanes8, exp) state it.
  *
- * kernel/<isa>/isa.h defines SLM2_VB, the bytes of a vector, and what only intrinsics can say, before including this.
+ * kernel/<isa> defines SLM2_VB, the bytes of a vector, and what only intrinsics can say, before including this.
  * Loads and stores take any address: a file maps where it maps.
  */
 #ifndef SLM2_KERNEL_VECTOR_VECTOR_H

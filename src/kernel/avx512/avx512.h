@@ -1,8 +1,9 @@
-/* kernel/avx512/isa.h: 64-byte vectors and 32 registers; int16 pair products, or byte products where the file that
- * includes this says WITH_VNNI. FMA is never used [D1]. */
-#ifndef SLM2_KERNEL_AVX512_ISA_H
-#define SLM2_KERNEL_AVX512_ISA_H
+/* kernel/avx512/avx512.h: 64-byte vectors and 32 registers; int16 pair products, or byte products where the file that includes
+ * this says WITH_VNNI. FMA is never used [D1]. Empty for a compiler that may not use AVX-512. */
+#ifndef SLM2_KERNEL_AVX512_AVX512_H
+#define SLM2_KERNEL_AVX512_AVX512_H
 
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__x86_64__)
 #include <immintrin.h>
 
 #define SLM2_VB 64
@@ -24,5 +25,8 @@ INLINE vf load_f16(const uint16_t *p) { return (vf)_mm512_cvtph_ps(_mm256_loadu_
 INLINE void store_f16(uint16_t *p, vf v) {
   _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
 }
+
+#include "kernel/vector/table.h"
+#endif
 
 #endif
