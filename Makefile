@@ -22,15 +22,16 @@ ISAS        = $(ISA_$(firstword $(subst -, ,$(TARGET))))
 CORE_SRC   += $(foreach isa,$(ISAS),$(wildcard src/kernel/$(isa)/*.c))
 $(BUILD)/obj/src/kernel/sse41/%.o:  ISA_FLAGS = -msse4.1 $(ISA_ALIGN)
 $(BUILD)/obj/src/kernel/avx2/%.o:   ISA_FLAGS = -mavx2 -mf16c $(ISA_ALIGN)
-$(BUILD)/obj/src/kernel/avx512/%.o: ISA_FLAGS = -mavx512f -mavx512bw -mavx512dq -mavx512vl $(ISA_ALIGN)
-$(BUILD)/obj/src/kernel/avx512/%vnni.o: ISA_FLAGS = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni $(ISA_ALIGN)
+$(BUILD)/obj/src/kernel/avx512/%.o: ISA_FLAGS = -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl $(ISA_ALIGN)
+$(BUILD)/obj/src/kernel/avx512/%vnni.o: ISA_FLAGS = -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni $(ISA_ALIGN)
 # On Windows the stack is aligned to 16 bytes only, and GCC still spills wider vectors as if it were not.
 ISA_ALIGN = $(if $(findstring mingw,$(TARGET)),-Wa$(COMMA)-muse-unaligned-vector-move)
 COMMA    := ,
 ifneq ($(filter Windows_NT%,$(OS))$(findstring mingw,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-PLATFORM_SRC = src/platform/win32.c
+PLATFORM_SRC = src/platform/win32.c src/platform/pool.c src/platform/threads_win32.c
 else
-PLATFORM_SRC = src/platform/posix.c
+PLATFORM_SRC = src/platform/posix.c src/platform/pool.c src/platform/threads_posix.c
+THREAD_LIBS  = -pthread
 endif
 CLI_SRC  = $(wildcard cli/*.c)
 TEST_SRC = $(wildcard tests/unit/test_*.c)
@@ -64,7 +65,7 @@ $(LIB): $(CORE_OBJ) $(PLATFORM_OBJ)
 	@$(AR) rcs $@ $^
 
 $(BUILD)/slm2: $(CLI_OBJ) $(LIB)
-	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $(CLI_OBJ) $(LIB) $(EDIT_LIBS)
+	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $(CLI_OBJ) $(LIB) $(EDIT_LIBS) $(THREAD_LIBS)
 
 $(CORE_OBJ): FREESTANDING = -ffreestanding
 $(CLI_OBJ): FREESTANDING = $(EDIT_CFLAGS)
@@ -74,7 +75,7 @@ $(BUILD)/obj/%.o: %.c
 
 $(BUILD)/tests/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
-	@$(CC) $(FLAGS) -o $@ $< $(LIB) $(TEST_EXTRA)
+	@$(CC) $(FLAGS) -o $@ $< $(LIB) $(THREAD_LIBS) $(TEST_EXTRA)
 $(BUILD)/tests/%: tests/parity/%.c $(LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) -o $@ $< $(LIB)

@@ -126,7 +126,7 @@ void kc_bench(void) {
   kc_fill(u, TOKENS * COLS, KC_RANDOM);
   kc_fill(scale, TOKENS * COLS / 4, KC_RANDOM);
   for (size_t i = 0; i < TOKENS * COLS; i++) xq[i] = (int8_t)((int)kc_below(255) - 127);
-  for (size_t i = 0; i < 2 * 4096 * 128; i++) ((uint16_t *)kv)[2 * i] = ((uint16_t *)kv)[2 * i + 1] = (uint16_t)(0x3000 + kc_below(0x800));
+  for (size_t i = 0; i < 4 * 4096 * 128; i++) ((uint16_t *)kv)[i] = (uint16_t)(0x3000 + kc_below(0x800));
   setup s = {.w = matrix(151936, 1024), .x = x, .u = u, .scale = scale, .xq = xq, .norm = (const uint8_t *)u, .y = y,
              .scores = scores, .out = out};
   measure_products(&s);

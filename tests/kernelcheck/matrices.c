@@ -63,7 +63,8 @@ int kc_check_matrices(void) {
       for (uint32_t n = 1; n <= 4; n += 3) one(160, 64, n, r0, r1, SLM2_FORM_PANELS, KC_BITS, KC_RANDOM);
   for (int weights = 0; weights < KC_PATTERNS; weights++) /* patterns */
     for (int activations = 0; activations < KC_PATTERNS; activations++)
-      for (uint32_t n = 1; n <= 17; n += 8) one(64, 128, n, 0, 64, SLM2_FORM_PANELS, (kc_pattern)weights, (kc_pattern)activations);
+      for (uint32_t n = 1; n <= 17; n += 8)
+        one(64, 128, n, 0, 64, SLM2_FORM_PANELS, (kc_pattern)weights, (kc_pattern)activations);
   for (uint32_t cols = 32; cols <= 4096; cols += cols < 512 ? 32 : 896) { /* lengths of the sum */
     one(64, cols, 1, 0, 64, SLM2_FORM_PANELS, KC_RANDOM, KC_EXTREME);
     one(64, cols, 7, 0, 64, SLM2_FORM_PANELS, KC_EXTREME, KC_CANCEL);

@@ -4,24 +4,32 @@
 #define SLM2_KERNEL_VECTOR_TABLE_H
 
 #include "kernel/twins.h"
+#include "kernel/vector/add.h"
+#include "kernel/vector/attention.h"
+#include "kernel/vector/finite.h"
+#include "kernel/vector/kv_store.h"
 #include "kernel/vector/matmul_f32.h"
 #include "kernel/vector/matmul_q8.h"
+#include "kernel/vector/quantize.h"
+#include "kernel/vector/rmsnorm.h"
+#include "kernel/vector/rope.h"
+#include "kernel/vector/swiglu.h"
 
 #ifdef BACKEND
 const slm2_backend BACKEND = {
     .name = BACKEND_NAME,
     .embed = slm2_oracle_embed,
     .matmul_f32 = matmul_f32,
-    .quantize = slm2_oracle_quantize,
+    .quantize = quantize,
     .matmul_q8 = matmul_q8,
-    .rmsnorm = slm2_oracle_rmsnorm,
+    .rmsnorm = rmsnorm,
     .rope_table = slm2_oracle_rope_table,
-    .rope = slm2_oracle_rope,
-    .kv_store = slm2_oracle_kv_store,
-    .attention = slm2_oracle_attention,
-    .swiglu = slm2_oracle_swiglu,
-    .add = slm2_oracle_add,
-    .finite = slm2_oracle_finite,
+    .rope = rope,
+    .kv_store = kv_store,
+    .attention = attention,
+    .swiglu = swiglu,
+    .add = add,
+    .finite = finite,
 };
 #endif
 

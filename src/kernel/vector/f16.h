@@ -1,0 +1,19 @@
+/* kernel/vector/f16.h: A_LANES values of f16 to f32: of kernel/<isa> where the hardware converts (HAVE_F16), else here. */
+#ifndef SLM2_KERNEL_VECTOR_F16_H
+#define SLM2_KERNEL_VECTOR_F16_H
+
+#include "kernel/vector/vector.h"
+
+#define A_BYTES (SLM2_VB > 32 ? 32 : SLM2_VB) /* attention's vectors: eight lanes at most [D7] */
+#define A_LANES (A_BYTES / 4)
+typedef float va __attribute__((vector_size(A_BYTES)));
+typedef va va_at __attribute__((aligned(4), may_alias));
+
+#ifndef HAVE_F16
+typedef uint16_t v4h __attribute__((vector_size(8)));
+typedef v4h v4h_at __attribute__((aligned(2), may_alias));
+_Static_assert(A_LANES == 4, "instruction sets with wider vectors convert f16 in hardware");
+INLINE va load_f16(const uint16_t *p) { return half_low(__builtin_convertvector(*(const v4h_at *)p, vi)); }
+#endif
+
+#endif
