@@ -253,7 +253,8 @@ static void flush_block(block_check *b) {
       judge(b->weights, "[D9]", b->x[i], id9, (int8_t)block[2 + i], p < 0 ? -floor(0.5 - p) : floor(p + 0.5));
     }
   }
-  if (!slm2_backend_oracle.quantize(xq, &scale, b->x, 32) || slm2_float_bits(scale) != slm2_float_bits(d32)) b->activations->wrong++;
+  bool quantized = slm2_backend_oracle.quantize(xq, &scale, b->x, 32);
+  if (!quantized || slm2_float_bits(scale) != slm2_float_bits(d32)) b->activations->wrong++;
   for (uint32_t i = 0; i < b->n; i++) {
     double p = (double)(float)((double)b->x[i] * (double)id11), nearest = nearbyint(p);
     judge(b->activations, "[D11]", b->x[i], id11, xq[i], nearest > 127 ? 127 : nearest < -127 ? -127 : nearest);
