@@ -108,6 +108,10 @@ static void test_values(void) {
     slm2_store_u64(d.bytes + n - 3 * types[i].bytes - 8, UINT64_MAX / types[i].bytes + 2); /* wraps to a few bytes */
     expect(&d, n, SLM2_E_FORMAT, "truncated", 0, "an array whose size wraps");
   }
+}
+
+static void test_lengths(void) {
+  draft d;
   static const uint64_t lengths[] = {7, 1000, UINT64_C(1) << 32, UINT64_MAX - 40, UINT64_MAX};
   for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
     begin(&d, 3, 0, 1);
@@ -128,6 +132,10 @@ static void test_values(void) {
     d.p += 6;
     expect(&d, (size_t)(d.p - d.bytes), SLM2_E_FORMAT, "a key of", 0, "a key beyond the file");
   }
+}
+
+static void test_types(void) {
+  draft d;
   static const struct { uint32_t type; slm2_status code; const char *text; } items[] = {
       {9, SLM2_E_UNSUPPORTED, "array of type 9"}, {13, SLM2_E_FORMAT, "array of type 13"},
       {UINT32_MAX, SLM2_E_FORMAT, "4294967295"}};
@@ -309,6 +317,8 @@ static void test_getters(void) {
 int main(void) {
   test_head();
   test_values();
+  test_lengths();
+  test_types();
   test_names();
   test_tensors();
   test_alignment();

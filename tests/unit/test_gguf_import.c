@@ -80,6 +80,10 @@ static void test_floats(void) {
     t->type = SLM2_GGML_F32;
   }
   CHECK(convert(wide, 1, &r, &e) == SLM2_OK && made.n == n && memcmp(made.bytes, right, n) == 0);
+  wide->version = 2; /* the same bytes but for the number */
+  wide->alignment = 8;
+  gguf_set_u32(wide, "general.alignment", 8);
+  CHECK(convert(wide, 1, &r, &e) == SLM2_OK && made.n == n && memcmp(made.bytes, right, n) == 0);
   /* A norm in F16 is widened. */
   gguf_t *norm = gguf_t_named(wide, "output_norm.weight");
   float first = slm2_load_f32(norm->data);
