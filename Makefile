@@ -28,9 +28,9 @@ $(BUILD)/obj/src/kernel/avx512/%vnni.o: ISA_FLAGS = -mf16c -mavx512f -mavx512bw 
 ISA_ALIGN = $(if $(findstring mingw,$(TARGET)),-Wa$(COMMA)-muse-unaligned-vector-move)
 COMMA    := ,
 ifneq ($(filter Windows_NT%,$(OS))$(findstring mingw,$(shell $(CC) -dumpmachine 2>/dev/null)),)
-PLATFORM_SRC = src/platform/win32.c src/platform/pool.c src/platform/threads_win32.c
+PLATFORM_SRC = src/platform/win32.c src/platform/pool.c src/platform/threads_win32.c src/platform/usage_win32.c
 else
-PLATFORM_SRC = src/platform/posix.c src/platform/pool.c src/platform/threads_posix.c
+PLATFORM_SRC = src/platform/posix.c src/platform/pool.c src/platform/threads_posix.c src/platform/usage_posix.c
 THREAD_LIBS  = -pthread
 endif
 CLI_SRC  = $(wildcard cli/*.c)

@@ -163,8 +163,9 @@ static int turn(chat_state *c, const cli_text *line) {
 /* --- commands ------------------------------------------------------------------ */
 
 static void show_stats(const chat_state *c) {
-  fprintf(stderr, "model %s, %s, kv %s\n", c->model.identity, slm2_profile_name((slm2_profile)c->setup.profile),
-          slm2_kv_name((slm2_kv_type)c->setup.kv));
+  fprintf(stderr, "model %s, %s, kv %s, backend %s, threads %u\n", c->model.identity,
+          slm2_profile_name((slm2_profile)c->setup.profile), slm2_kv_name((slm2_kv_type)c->setup.kv),
+          slm2_backend_name(c->setup.backend), c->setup.threads);
   fprintf(stderr, "seed %llu, temperature %g\n", (unsigned long long)c->sampling.params.seed,
           (double)c->sampling.params.temperature);
   fprintf(stderr, "context: %u of %u positions in use\n", slm2_session_length(c->session.session), c->context);
@@ -230,9 +231,10 @@ static bool command(chat_state *c, char *line, int *code) {
 
 static void banner(const chat_state *c) {
   char a[CLI_GROUPED_MAX], b[CLI_GROUPED_MAX];
-  fprintf(stderr, "slm2 " CLI_VERSION ": %s, %s parameters, %s, context %s, seed %llu\n", c->file,
+  fprintf(stderr, "slm2 " CLI_VERSION ": %s, %s parameters, %s, %s with threads %u, context %s, seed %llu\n", c->file,
           cli_grouped(slm2_parameter_count(&c->model.header->config), a), slm2_profile_name((slm2_profile)c->setup.profile),
-          cli_grouped(c->context, b), (unsigned long long)c->sampling.params.seed);
+          slm2_backend_name(c->setup.backend), c->setup.threads, cli_grouped(c->context, b),
+          (unsigned long long)c->sampling.params.seed);
   fputs("Everything stays on this machine. /help lists the commands; Ctrl-C stops an answer, Ctrl-D ends.\n\n", stderr);
 }
 

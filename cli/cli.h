@@ -110,7 +110,7 @@ int cli_parse_ids(const char *what, const char *text, cli_ids *ids);
 /* The options of everything that computes. */
 typedef struct cli_setup {
   uint32_t context;  /* 0: min(max_positions, CLI_CONTEXT) */
-  uint32_t threads;  /* accepted; one thread computes */
+  uint32_t threads;  /* 0: the cores this process may use; set by cli_setup_finish */
   uint32_t chunk;    /* 0: CLI_TILE */
   const char *backend_name;
   unsigned profile, kv;
@@ -118,10 +118,10 @@ typedef struct cli_setup {
 } cli_setup;
 #define CLI_CONTEXT 4096u
 #define CLI_TILE 32u
-#define CLI_SETUP_DEFAULTS {.threads = 1, .backend_name = "auto", .profile = SLM2_PROFILE_Q8, .kv = SLM2_KV_F32}
+#define CLI_SETUP_DEFAULTS {.backend_name = "auto", .profile = SLM2_PROFILE_Q8, .kv = SLM2_KV_F32}
 #define CLI_SETUP_OPTIONS(s)                                                                             \
   {.name = "--context", .kind = CLI_U32, .target = &(s)->context, .low = 1, .high = UINT32_MAX},         \
-  {.name = "--threads", .kind = CLI_U32, .target = &(s)->threads, .low = 1, .high = 1024},               \
+  {.name = "--threads", .kind = CLI_U32, .target = &(s)->threads, .low = 1, .high = SLM2_THREADS_MAX},               \
   {.name = "--chunk", .kind = CLI_U32, .target = &(s)->chunk, .low = 1, .high = UINT32_MAX},             \
   {.name = "--backend", .kind = CLI_STRING, .target = &(s)->backend_name},                               \
   {.name = "--profile", .kind = CLI_CHOICE, .target = &(s)->profile, .expects = "f32|q8"},               \
@@ -136,8 +136,8 @@ typedef struct cli_setup {
   "  --profile f32|q8   numeric profile (default q8; f32 is the authority)\n"                            \
   "  --kv f32|f16       storage of keys and values (default f32)\n"                                      \
   "  --chunk N          prompt tokens computed side by side; never changes a bit\n"                      \
-  "  --threads N        1 to 1024; this version computes with one\n"                                     \
-  "  --backend NAME     kernels: auto or oracle\n"
+  "  --threads N        1 to 1024; never changes a bit (default: this process's cores)\n"                \
+  "  --backend NAME     kernels: auto (default), oracle, or another that this processor can run\n"
 int cli_setup_finish(cli_setup *s);
 
 /* --- load.c: model and session ---------------------------------------------- */
@@ -158,6 +158,7 @@ void cli_model_close(cli_model *m);
 
 typedef struct cli_session {
   void *memory;
+  slm2_threads *threads;
   slm2_plan plan;
   slm2_session *session;
 } cli_session;

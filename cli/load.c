@@ -50,15 +50,17 @@ int cli_context(const slm2_header *header, const cli_setup *setup, uint32_t *con
 
 int cli_session_open(cli_session *s, const cli_model *m, const cli_setup *setup, uint32_t context) {
   uint32_t tile = setup->chunk == 0 ? CLI_TILE : setup->chunk;
+  slm2_error error = {0};
+  *s = (cli_session){0};
+  if (slm2_threads_create(setup->threads, &s->threads, &error) != SLM2_OK) return cli_fail(&error);
   slm2_session_params params = {
     .context = context,
     .tile = tile < SLM2_TILE_MAX ? tile : SLM2_TILE_MAX,
     .profile = (slm2_profile)setup->profile,
     .kv = (slm2_kv_type)setup->kv,
     .backend = setup->backend,
+    .pool = slm2_threads_pool(s->threads),
   };
-  slm2_error error = {0};
-  *s = (cli_session){0};
   slm2_status status = slm2_session_plan(m->header, &params, &s->plan, &error);
   if (status == SLM2_OK) status = slm2_memory_reserve(s->plan.total, &s->memory, &error);
   if (status == SLM2_OK) status = slm2_session_init(s->memory, s->plan.total, m->model, &params, &s->session, &error);
@@ -69,6 +71,7 @@ int cli_session_open(cli_session *s, const cli_model *m, const cli_setup *setup,
 
 void cli_session_close(cli_session *s) {
   slm2_memory_release(s->memory, s->plan.total);
+  slm2_threads_destroy(s->threads);
   *s = (cli_session){0};
 }
 

@@ -130,6 +130,7 @@ int cli_parse_ids(const char *what, const char *text, cli_ids *ids) {
 
 int cli_setup_finish(cli_setup *s) {
   slm2_error error = {0};
+  if (s->threads == 0) s->threads = slm2_count_cpus().cores;
   if (slm2_backend_find(s->backend_name, &s->backend, &error) == SLM2_OK) return CLI_OK;
   return cli_complain(CLI_USAGE, "--backend", "%s", error.message);
 }

@@ -10,6 +10,7 @@ static const char help[] =
   "  --kv f32|f16       storage of keys and values (default f32)\n"
   "  --profile f32|q8   numeric profile (default q8)\n"
   "  --chunk N          prompt tokens computed side by side (default 32, at most 128)\n"
+  "  --threads N        threads, each with scores of its own (default: this process's cores)\n"
   "  --pages P          a budget of P WebAssembly pages of 65,536 bytes, the file included: the largest context that fits\n"
   "  --json             the terms as one JSON object, in bytes\n"
   "\n"
@@ -45,12 +46,14 @@ static slm2_status open_header(plan_model *p, const char *file, slm2_error *erro
 
 static slm2_status plan_at(const plan_model *p, const cli_setup *setup, uint32_t context, slm2_plan *plan, slm2_error *error) {
   uint32_t tile = setup->chunk == 0 ? CLI_TILE : setup->chunk;
+  const slm2_pool pool = {.n_threads = setup->threads};
   slm2_session_params params = {
     .context = context,
     .tile = tile < SLM2_TILE_MAX ? tile : SLM2_TILE_MAX,
     .profile = (slm2_profile)setup->profile,
     .kv = (slm2_kv_type)setup->kv,
     .backend = setup->backend,
+    .pool = &pool,
   };
   return slm2_session_plan(&p->header, &params, plan, error);
 }
@@ -90,7 +93,8 @@ static void print_terms(cli_text *t, const plan_options *o, const plan_model *p,
   snprintf(note, sizeof note, "2 x %u layers x %u kv heads x %u x %u positions x %u bytes", c->layers, c->kv_heads, c->head_dim,
            context, o->setup.kv == SLM2_KV_F32 ? 4u : 2u);
   term(t, "kv", plan->kv, note);
-  term(t, "scratch", plan->scratch, "activations of one tile, attention scores");
+  snprintf(note, sizeof note, "activations of one tile, attention scores of %u threads", o->setup.threads);
+  term(t, "scratch", plan->scratch, note);
   term(t, "logits", plan->logits, "of one position");
   term(t, "sampler", plan->sampler, "candidates and seen ids");
   term(t, "tokens", plan->tokens, "ids of the timeline");

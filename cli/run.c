@@ -26,8 +26,8 @@ static const char help[] =
   "Output: the answer, token by token. Reasoning is shown dimmed on a terminal and left out of a pipe.\n"
   "  --json             one JSON object a line: id, text, logprob and channel (answer, reasoning) for each token, then\n"
   "                     one with the whole text, reasoning, finish (stop, length, cancelled, error), token counts, seed,\n"
-  "                     timings, model (SHA-256 of the file's header), profile, kv and digest (SHA-256 over the id as u32\n"
-  "                     and the logprob as f32, little endian, of every sampled token)\n"
+  "                     timings, model (SHA-256 of the file's header), profile, kv, backend, threads and digest (SHA-256\n"
+  "                     over the id as u32 and the logprob as f32, little endian, of every sampled token)\n"
   "The seed is printed on stderr when one was drawn. Exit: 0, 1 failed, 2 bad usage, 130 cancelled.\n"
   "\n"
   "Examples:\n"
@@ -146,8 +146,10 @@ static int json_result(const run_options *o, const cli_model *m, const run_resul
                  slm2_finish_name(a->finish), r->n_prompt, a->n_tokens, (unsigned long long)o->sampling.params.seed);
   cli_text_print(&t, ",\"timings\":{\"load_ms\":%.3f,\"prefill_ms\":%.3f,\"decode_ms\":%.3f,\"tokens_per_second\":%.3f}",
                  cli_ms(m->load_ns), cli_ms(r->prefill_ns), cli_ms(a->decode_ns), cli_rate(a->n_tokens, a->decode_ns));
-  cli_text_print(&t, ",\"model\":\"%s\",\"profile\":\"%s\",\"kv\":\"%s\",\"digest\":\"%s\"", m->identity,
-                 slm2_profile_name((slm2_profile)o->setup.profile), slm2_kv_name((slm2_kv_type)o->setup.kv), digest);
+  cli_text_print(&t, ",\"model\":\"%s\",\"profile\":\"%s\",\"kv\":\"%s\"", m->identity,
+                 slm2_profile_name((slm2_profile)o->setup.profile), slm2_kv_name((slm2_kv_type)o->setup.kv));
+  cli_text_print(&t, ",\"backend\":\"%s\",\"threads\":%u,\"digest\":\"%s\"", slm2_backend_name(o->setup.backend),
+                 o->setup.threads, digest);
   if (r->status != SLM2_OK && r->status != SLM2_E_CANCELLED) {
     cli_text_print(&t, ",\"error\":{\"code\":%d,\"name\":\"%s\",\"message\":", (int)r->status, slm2_status_name(r->status));
     cli_text_json(&t, r->error.message, strlen(r->error.message));

@@ -3,7 +3,7 @@
  * A session lives in one caller-lent block: keys and values, scratch, token ids,
  * logits. The bits of its results depend on the model, the profile, the KV type
  * and the ids alone: never on how the ids were cut into calls, on the tile, on
- * what was computed and rewound before, or on the backend [D8].
+ * what was computed and rewound before, on the backend, or on the threads [D8].
  */
 #ifndef SLM2_SESSION_H
 #define SLM2_SESSION_H
@@ -11,11 +11,12 @@
 #include <stdbool.h>
 #include "slm2/backend.h"
 #include "slm2/model.h"
+#include "slm2/pool.h"
 #include "slm2/sampler.h"
 #include "slm2/status.h"
 #include "slm2/trace.h"
 
-/* The caller stores non-zero to stop: polled once per row block of every matrix product [K14]. The same word in C++. */
+/* The caller stores non-zero to stop: polled before each piece of work, by every thread [K14]. The same word in C++. */
 #ifdef __cplusplus
 #include <atomic>
 typedef std::atomic<uint32_t> slm2_cancel;
@@ -36,12 +37,14 @@ typedef struct slm2_session_params {
   slm2_profile profile;
   slm2_kv_type kv;
   const slm2_backend *backend; /* NULL = slm2_backend_default() */
+  const slm2_pool *pool;       /* NULL = the calling thread alone. Kept; sessions may share it, one call at a time. For
+                                  slm2_session_plan n_threads alone has to be set */
 } slm2_session_params;
 
 /* The memory equation, term by term, in bytes. total = the block slm2_session_init takes. */
 typedef struct slm2_plan {
   uint64_t kv;      /* 2 * layers * kv_heads * head_dim * context * (4 or 2) */
-  uint64_t scratch; /* activations of one tile, attention scores of one row of the context */
+  uint64_t scratch; /* activations of one tile; per thread, attention scores of one row of the context */
   uint64_t logits;  /* vocab * 4 */
   uint64_t sampler; /* candidates and seen bits */
   uint64_t tokens;  /* context * 4 */

@@ -4,10 +4,11 @@
  * The order of operations is that of Hugging Face transformers' modeling_qwen3.py (docs/MODEL.md); what each operation
  * computes, to the bit, is docs/NUMERICS.md, executed by the kernel table. This file only decides what follows what.
  * A tile of n tokens passes each layer side by side, but every token's numbers are its own: no result depends on n,
- * on the backend or on how a text was cut into tiles [D8].
+ * on the backend, on the threads or on how a text was cut into tiles [D8].
  */
 #include "model/forward.h"
 #include "base/error.h"
+#include "num/fp_env.h"
 
 /* One pass under way. */
 typedef struct pass {
@@ -26,8 +27,7 @@ static pass begin(const slm2_forward *f, uint32_t n, uint32_t position, const sl
   return (pass){f, &f->model->header.config, f->kernels, &f->scratch, n, position, 0, NULL, watch, error};
 }
 
-static slm2_status poll(const pass *p) {
-  if (p->watch->stop == NULL || atomic_load_explicit(p->watch->stop, memory_order_relaxed) == 0) return SLM2_OK;
+static slm2_status cancelled(const pass *p) {
   return slm2_fail(p->error, SLM2_E_CANCELLED, "forward", NULL, SLM2_NO_OFFSET, "cancelled at position %u, layer %u of %u",
                    (uint64_t)p->position, (uint64_t)p->layer, (uint64_t)p->c->layers);
 }
@@ -45,137 +45,244 @@ static void show(const pass *p, slm2_stage stage, const float *x, uint32_t width
     p->watch->tap(p->watch->user, stage, p->layer, p->position + t, x + (size_t)t * width, width);
 }
 
+/* --- work for all threads -------------------------------------------------- */
+
+/* What a thread takes at a time: units begin .. end - 1. */
+typedef struct span {
+  uint32_t thread, begin, end;
+} span;
+
+/* One operation as a list of units. Each writes output elements of its own, from inputs that nobody writes meanwhile: so
+ * threads take them in any order, and neither their order nor the number of threads is in a result [D8]. */
+typedef struct work work;
+struct work {
+  const pass *p;
+  bool (*unit)(const work *w, span s); /* false: a value is not finite */
+  uint32_t units, together;            /* how many there are; how many a thread takes at a time */
+  const char *stage;                   /* the name of a failure */
+  uint32_t per_token;                  /* units of a token */
+  /* Operands, as the operation needs them. */
+  float *x;
+  uint32_t width;
+  const uint8_t *weight;
+  const struct products *products;
+  uint8_t *cache;
+  _Atomic(uint32_t) failed;  /* the lowest span with a false, or NONE */
+  _Atomic(uint32_t) skipped; /* non-zero: the cancel word was seen, and a span left out */
+};
+#define NONE UINT32_MAX
+
+static void take_span(void *context, uint32_t thread, uint32_t first, uint32_t end) {
+  work *w = context;
+  if (w->p->watch->stop != NULL && atomic_load_explicit(w->p->watch->stop, memory_order_relaxed) != 0)
+    atomic_store_explicit(&w->skipped, 1, memory_order_relaxed);
+  uint32_t failed = atomic_load_explicit(&w->failed, memory_order_relaxed);
+  if (first > failed || atomic_load_explicit(&w->skipped, memory_order_relaxed) != 0) return;
+  slm2_fp_state fp = slm2_fp_enter(); /* [D2] */
+  bool fine = w->unit(w, (span){thread, first, end});
+  slm2_fp_leave(fp);
+  while (!fine && first < failed &&
+         !atomic_compare_exchange_weak_explicit(&w->failed, &failed, first, memory_order_relaxed, memory_order_relaxed)) {
+  }
+}
+
+/* All units done, or the first failure in their order, whoever met it first. */
+static slm2_status run(work *w) {
+  const slm2_pool *pool = w->p->f->pool;
+  atomic_init(&w->failed, NONE);
+  atomic_init(&w->skipped, 0);
+  if (pool != NULL && w->units > w->together) {
+    pool->run(pool->self, take_span, w, w->units, w->together);
+  } else {
+    for (uint32_t at = 0; at < w->units; at += w->together)
+      take_span(w, 0, at, w->units - at < w->together ? w->units : at + w->together);
+  }
+  if (atomic_load_explicit(&w->skipped, memory_order_relaxed) != 0) return cancelled(w->p);
+  uint32_t failed = atomic_load_explicit(&w->failed, memory_order_relaxed);
+  return failed == NONE ? SLM2_OK : not_finite(w->p, w->stage, failed / w->per_token);
+}
+
 /* --- matrix products ------------------------------------------------------ */
+
+static bool quantise_token(const work *w, span s) {
+  const size_t at = (size_t)s.begin * w->width;
+  return w->p->kernels->quantize(w->p->s->xq + at, w->p->s->xq_scale + at / 32, w->x + at, w->width);
+}
 
 /* Names x [n, width] as the input of the products that follow. Profile q8 quantises it here, once for all of them,
  * and refuses what is not finite [D11] [D5]. */
-static slm2_status set_input(pass *p, const float *x, uint32_t width, const char *stage) {
+static slm2_status set_input(pass *p, float *x, uint32_t width, const char *stage) {
   p->input = x;
   if (p->f->profile == SLM2_PROFILE_F32) return SLM2_OK;
-  for (uint32_t t = 0; t < p->n; t++) {
-    size_t at = (size_t)t * width;
-    if (!p->kernels->quantize(p->s->xq + at, p->s->xq_scale + at / 32, x + at, width)) return not_finite(p, stage, t);
-  }
-  return SLM2_OK;
+  return run(&(work){.p = p, .unit = quantise_token, .units = p->n, .together = 1, .stage = stage, .per_token = 1, .x = x,
+                     .width = width});
 }
 
-/* y [n, rows] = input times w, in row blocks [D10] [D11]. */
-static slm2_status product(const pass *p, slm2_stage stage, float *y, const slm2_matrix *w) {
-  for (uint32_t r = 0; r < w->rows; r += SLM2_ROW_BLOCK) {
-    SLM2_TRY(poll(p));
-    if (p->f->profile == SLM2_PROFILE_F32)
-      p->kernels->matmul_f32(y, w->rows, w, p->input, p->n, r, r + SLM2_ROW_BLOCK);
-    else
-      p->kernels->matmul_q8(y, w->rows, w, p->s->xq, p->s->xq_scale, p->n, r, r + SLM2_ROW_BLOCK);
+/* Up to three products of one input, y [n, rows] each: one list of half panels, so that a small matrix leaves no thread
+ * without work. */
+typedef struct products {
+  uint32_t count;
+  struct {
+    slm2_stage stage;
+    float *y;
+    const slm2_matrix *w;
+  } of[3];
+} products;
+
+/* y [n, rows] = input times w, in those rows of the list that the span is about [D10] [D11]. */
+static bool multiply_rows(const work *w, span s) {
+  const pass *p = w->p;
+  for (uint32_t i = 0, first = 0; i < w->products->count; i++) {
+    const slm2_matrix *m = w->products->of[i].w;
+    const uint32_t units = m->rows / SLM2_UNIT_ROWS, from = s.begin > first ? s.begin - first : 0;
+    const uint32_t to = s.end < first ? 0 : s.end - first < units ? s.end - first : units;
+    const uint32_t r0 = from * SLM2_UNIT_ROWS, r1 = to * SLM2_UNIT_ROWS;
+    if (from < to && p->f->profile == SLM2_PROFILE_F32)
+      p->kernels->matmul_f32(w->products->of[i].y, m->rows, m, p->input, p->n, r0, r1);
+    else if (from < to)
+      p->kernels->matmul_q8(w->products->of[i].y, m->rows, m, p->s->xq, p->s->xq_scale, p->n, r0, r1);
+    first += units;
   }
-  show(p, stage, y, w->rows);
+  return true;
+}
+
+static slm2_status multiply(const pass *p, const products *list) {
+  work w = {.p = p, .unit = multiply_rows, .together = SLM2_UNITS_TOGETHER, .products = list};
+  for (uint32_t i = 0; i < list->count; i++) w.units += list->of[i].w->rows / SLM2_UNIT_ROWS;
+  SLM2_TRY(run(&w));
+  for (uint32_t i = 0; i < list->count; i++) show(p, list->of[i].stage, list->of[i].y, list->of[i].w->rows);
   return SLM2_OK;
 }
 
 /* --- the two blocks of a layer -------------------------------------------- */
 
+static bool normalise_token(const work *w, span s) {
+  const slm2_config *c = w->p->c;
+  const size_t at = (size_t)s.begin * c->hidden;
+  w->p->kernels->rmsnorm(w->p->s->h + at, w->p->s->x + at, w->weight, c->hidden, c->rms_eps);
+  return true;
+}
+
 /* h = RMSNorm(x), token by token [D13]. */
-static void normalise(const pass *p, slm2_stage stage, const uint8_t *weight) {
-  for (uint32_t t = 0; t < p->n; t++) {
-    size_t at = (size_t)t * p->c->hidden;
-    p->kernels->rmsnorm(p->s->h + at, p->s->x + at, weight, p->c->hidden, p->c->rms_eps);
-  }
+static slm2_status normalise(const pass *p, slm2_stage stage, const uint8_t *weight) {
+  SLM2_TRY(run(&(work){.p = p, .unit = normalise_token, .units = p->n, .together = 1, .weight = weight}));
   show(p, stage, p->s->h, p->c->hidden);
+  return SLM2_OK;
+}
+
+static bool rotate_token(const work *w, span s) {
+  const pass *p = w->p;
+  const uint32_t dim = p->c->head_dim, half = dim / 2;
+  const size_t angles = (size_t)s.begin * half;
+  for (uint32_t h = 0; h < w->width / dim; h++) {
+    float *head = w->x + (size_t)s.begin * w->width + (size_t)h * dim;
+    p->kernels->rmsnorm(head, head, w->weight, dim, p->c->rms_eps);
+    p->kernels->rope(head, p->s->cos + angles, p->s->sin + angles, half);
+  }
+  return true;
 }
 
 /* Per head of x [n, heads, head_dim]: RMSNorm [D13], then the rotation of the token's position [D14]. */
-static void normalise_and_rotate(const pass *p, slm2_stage stage, float *x, uint32_t heads, const uint8_t *weight) {
-  const uint32_t dim = p->c->head_dim, half = dim / 2;
-  for (uint32_t t = 0; t < p->n; t++) {
-    for (uint32_t h = 0; h < heads; h++) {
-      float *head = x + ((size_t)t * heads + h) * dim;
-      p->kernels->rmsnorm(head, head, weight, dim, p->c->rms_eps);
-      p->kernels->rope(head, p->s->cos + (size_t)t * half, p->s->sin + (size_t)t * half, half);
-    }
-  }
-  show(p, stage, x, heads * dim);
-}
-
-/* Keys (normalised and rotated) and values (as they are) of the tile into the cache [D18]. */
-static slm2_status store_keys_and_values(const pass *p) {
-  const slm2_kv_cache *kv = &p->f->kv;
-  for (uint32_t t = 0; t < p->n; t++) {
-    for (uint32_t h = 0; h < kv->heads; h++) {
-      size_t from = ((size_t)t * kv->heads + h) * kv->head_dim;
-      size_t to = slm2_kv_at(kv, p->layer, h, p->position + t);
-      if (!p->kernels->kv_store(kv->keys + to, p->s->k + from, kv->head_dim, kv->f16)) return not_finite(p, "keys", t);
-      if (!p->kernels->kv_store(kv->values + to, p->s->v + from, kv->head_dim, kv->f16)) return not_finite(p, "values", t);
-    }
-  }
+static slm2_status normalise_and_rotate(const pass *p, slm2_stage stage, float *x, uint32_t heads, const uint8_t *weight) {
+  const uint32_t width = heads * p->c->head_dim;
+  SLM2_TRY(run(&(work){.p = p, .unit = rotate_token, .units = p->n, .together = 1, .x = x, .width = width, .weight = weight}));
+  show(p, stage, x, width);
   return SLM2_OK;
 }
 
-/* Each query head of each token over all positions up to its own; query heads share kv heads in equal groups [D15]. */
+static bool store_token(const work *w, span s) {
+  const slm2_kv_cache *kv = &w->p->f->kv;
+  for (uint32_t h = 0; h < kv->heads; h++) {
+    const size_t from = ((size_t)s.begin * kv->heads + h) * kv->head_dim;
+    const size_t to = slm2_kv_at(kv, w->p->layer, h, w->p->position + s.begin);
+    if (!w->p->kernels->kv_store(w->cache + to, w->x + from, kv->head_dim, kv->f16)) return false;
+  }
+  return true;
+}
+
+/* Keys (normalised and rotated) or values (as they are) of the tile into the cache [D18]. */
+static slm2_status store(const pass *p, const char *stage, uint8_t *cache, float *x) {
+  return run(&(work){.p = p, .unit = store_token, .units = p->n, .together = 1, .stage = stage, .per_token = 1, .x = x,
+                     .cache = cache});
+}
+
+/* One query head of one token over all positions up to its own. */
+static bool attend_head(const work *w, span s) {
+  const pass *p = w->p;
+  const slm2_kv_cache *kv = &p->f->kv;
+  const uint32_t heads = p->c->heads, group = heads / kv->heads, t = s.begin / heads, h = s.begin % heads;
+  const size_t at = (size_t)s.begin * kv->head_dim, first = slm2_kv_at(kv, p->layer, h / group, 0);
+  const slm2_kv_view keys = {kv->keys + first, kv->f16}, values = {kv->values + first, kv->f16};
+  return p->kernels->attention(p->s->attended + at, p->s->q + at, keys, values, p->position + t + 1, kv->head_dim,
+                               p->s->scores + s.thread * slm2_scores_stride(kv->context));
+}
+
+/* Every query head of every token; query heads share kv heads in equal groups [D15]. */
 static slm2_status attend(const pass *p) {
-  const slm2_kv_cache *kv = &p->f->kv;
-  const uint32_t heads = p->c->heads, group = heads / kv->heads;
-  for (uint32_t t = 0; t < p->n; t++) {
-    for (uint32_t h = 0; h < heads; h++) {
-      SLM2_TRY(poll(p));
-      size_t at = ((size_t)t * heads + h) * kv->head_dim, first = slm2_kv_at(kv, p->layer, h / group, 0);
-      slm2_kv_view keys = {kv->keys + first, kv->f16}, values = {kv->values + first, kv->f16};
-      if (!p->kernels->attention(p->s->attended + at, p->s->q + at, keys, values, p->position + t + 1, kv->head_dim,
-                                 p->s->scores))
-        return not_finite(p, "attention scores", t);
-    }
-  }
-  show(p, SLM2_STAGE_ATTENTION, p->s->attended, heads * kv->head_dim);
+  const uint32_t heads = p->c->heads;
+  SLM2_TRY(run(&(work){.p = p, .unit = attend_head, .units = p->n * heads, .together = 1, .stage = "attention scores",
+                       .per_token = heads}));
+  show(p, SLM2_STAGE_ATTENTION, p->s->attended, heads * p->c->head_dim);
   return SLM2_OK;
+}
+
+static bool add_token(const work *w, span s) {
+  const size_t at = (size_t)s.begin * w->p->c->hidden;
+  w->p->kernels->add(w->p->s->x + at, w->p->s->delta + at, w->p->c->hidden);
+  return true;
 }
 
 /* x += delta [D17]. */
-static void add_to_residual(const pass *p, slm2_stage stage) {
-  for (uint32_t t = 0; t < p->n; t++) {
-    size_t at = (size_t)t * p->c->hidden;
-    p->kernels->add(p->s->x + at, p->s->delta + at, p->c->hidden);
-  }
+static slm2_status add_to_residual(const pass *p, slm2_stage stage) {
+  SLM2_TRY(run(&(work){.p = p, .unit = add_token, .units = p->n, .together = 1}));
   show(p, stage, p->s->x, p->c->hidden);
+  return SLM2_OK;
 }
 
 static slm2_status attention_block(pass *p, const slm2_layer *w) {
   const slm2_scratch *s = p->s;
-  normalise(p, SLM2_STAGE_ATTENTION_NORM, w->attention_norm);
+  const slm2_kv_cache *kv = &p->f->kv;
+  SLM2_TRY(normalise(p, SLM2_STAGE_ATTENTION_NORM, w->attention_norm));
   SLM2_TRY(set_input(p, s->h, p->c->hidden, "attention input"));
-  SLM2_TRY(product(p, SLM2_STAGE_Q_PROJ, s->q, &w->q));
-  SLM2_TRY(product(p, SLM2_STAGE_K_PROJ, s->k, &w->k));
-  SLM2_TRY(product(p, SLM2_STAGE_V_PROJ, s->v, &w->v));
-  normalise_and_rotate(p, SLM2_STAGE_Q_ROPE, s->q, p->c->heads, w->q_norm);
-  normalise_and_rotate(p, SLM2_STAGE_K_ROPE, s->k, p->c->kv_heads, w->k_norm);
-  SLM2_TRY(store_keys_and_values(p));
+  SLM2_TRY(multiply(p, &(products){3, {{SLM2_STAGE_Q_PROJ, s->q, &w->q},
+                                       {SLM2_STAGE_K_PROJ, s->k, &w->k},
+                                       {SLM2_STAGE_V_PROJ, s->v, &w->v}}}));
+  SLM2_TRY(normalise_and_rotate(p, SLM2_STAGE_Q_ROPE, s->q, p->c->heads, w->q_norm));
+  SLM2_TRY(normalise_and_rotate(p, SLM2_STAGE_K_ROPE, s->k, p->c->kv_heads, w->k_norm));
+  SLM2_TRY(store(p, "keys", kv->keys, s->k));
+  SLM2_TRY(store(p, "values", kv->values, s->v));
   SLM2_TRY(attend(p));
   SLM2_TRY(set_input(p, s->attended, p->c->heads * p->c->head_dim, "attention output"));
-  SLM2_TRY(product(p, SLM2_STAGE_O_PROJ, s->delta, &w->o));
-  add_to_residual(p, SLM2_STAGE_ATTENTION_RESIDUAL);
-  return SLM2_OK;
+  SLM2_TRY(multiply(p, &(products){1, {{SLM2_STAGE_O_PROJ, s->delta, &w->o}}}));
+  return add_to_residual(p, SLM2_STAGE_ATTENTION_RESIDUAL);
+}
+
+/* Element by element: the cut takes no notice of tokens. */
+#define SWIGLU_TOGETHER 256u
+static bool swiglu_elements(const work *w, span s) {
+  w->p->kernels->swiglu(w->p->s->gate + s.begin, w->p->s->gate + s.begin, w->p->s->up + s.begin, s.end - s.begin);
+  return true;
 }
 
 static slm2_status mlp_block(pass *p, const slm2_layer *w) {
   const slm2_scratch *s = p->s;
-  normalise(p, SLM2_STAGE_MLP_NORM, w->mlp_norm);
+  SLM2_TRY(normalise(p, SLM2_STAGE_MLP_NORM, w->mlp_norm));
   SLM2_TRY(set_input(p, s->h, p->c->hidden, "MLP input"));
-  SLM2_TRY(product(p, SLM2_STAGE_GATE_PROJ, s->gate, &w->gate));
-  SLM2_TRY(product(p, SLM2_STAGE_UP_PROJ, s->up, &w->up));
-  for (uint32_t t = 0; t < p->n; t++) {
-    size_t at = (size_t)t * p->c->intermediate;
-    p->kernels->swiglu(s->gate + at, s->gate + at, s->up + at, p->c->intermediate);
-  }
+  SLM2_TRY(multiply(p, &(products){2, {{SLM2_STAGE_GATE_PROJ, s->gate, &w->gate}, {SLM2_STAGE_UP_PROJ, s->up, &w->up}}}));
+  SLM2_TRY(run(&(work){.p = p, .unit = swiglu_elements, .units = p->n * p->c->intermediate, .together = SWIGLU_TOGETHER}));
   show(p, SLM2_STAGE_SWIGLU, s->gate, p->c->intermediate);
   SLM2_TRY(set_input(p, s->gate, p->c->intermediate, "MLP activation"));
-  SLM2_TRY(product(p, SLM2_STAGE_DOWN_PROJ, s->delta, &w->down));
-  add_to_residual(p, SLM2_STAGE_RESIDUAL);
-  return SLM2_OK;
+  SLM2_TRY(multiply(p, &(products){1, {{SLM2_STAGE_DOWN_PROJ, s->delta, &w->down}}}));
+  return add_to_residual(p, SLM2_STAGE_RESIDUAL);
+}
+
+static bool finite_token(const work *w, span s) {
+  return w->p->kernels->finite(w->p->s->x + (size_t)s.begin * w->p->c->hidden, w->p->c->hidden);
 }
 
 /* [D5] after every layer. */
 static slm2_status check_residual(const pass *p) {
-  for (uint32_t t = 0; t < p->n; t++)
-    if (!p->kernels->finite(p->s->x + (size_t)t * p->c->hidden, p->c->hidden)) return not_finite(p, "residual", t);
-  return SLM2_OK;
+  return run(&(work){.p = p, .unit = finite_token, .units = p->n, .together = 1, .stage = "residual", .per_token = 1});
 }
 
 /* --- the whole ------------------------------------------------------------- */
@@ -204,6 +311,6 @@ slm2_status slm2_forward_logits(const slm2_forward *f, uint32_t t, uint32_t posi
   p.kernels->rmsnorm(p.s->h, p.s->x + (size_t)t * p.c->hidden, f->model->final_norm, p.c->hidden, p.c->rms_eps);
   show(&p, SLM2_STAGE_FINAL_NORM, p.s->h, p.c->hidden);
   SLM2_TRY(set_input(&p, p.s->h, p.c->hidden, "logits input"));
-  SLM2_TRY(product(&p, SLM2_STAGE_LOGITS, logits, &f->model->logits));
+  SLM2_TRY(multiply(&p, &(products){1, {{SLM2_STAGE_LOGITS, logits, &f->model->logits}}}));
   return p.kernels->finite(logits, p.c->vocab) ? SLM2_OK : not_finite(&p, "logits", 0);
 }

@@ -7,10 +7,13 @@
 #include "kernel/kernel.h"
 #include "model/kv.h"
 #include "model/model.h"
+#include "slm2/pool.h"
 #include "slm2/trace.h"
 
-/* Rows of a matrix product between two looks at the cancel word [K14]. */
-#define SLM2_ROW_BLOCK 32u
+/* The unit of a matrix product is half a panel; a thread takes up to so many together, between two looks at the cancel
+ * word [K14]: kernels are at their best with 64 rows. */
+#define SLM2_UNIT_ROWS 16u
+#define SLM2_UNITS_TOGETHER 4u
 
 /* Activations of one tile, one row per token. */
 typedef struct slm2_scratch {
@@ -22,30 +25,34 @@ typedef struct slm2_scratch {
   float *gate, *up;  /* [tile, intermediate] */
   float *delta;      /* [tile, hidden] what a block adds to x */
   float *cos, *sin;  /* [tile, head_dim / 2] */
-  float *scores;     /* [context] of one head of one token */
+  float *scores;     /* [threads, slm2_scores_stride(context)] each thread's scores of one head of one token */
   int8_t *xq;        /* [tile, widest input] quantised input of a product; profile q8 only */
   float *xq_scale;   /* [tile, widest input / 32] */
 } slm2_scratch;
 
+/* Threads write their scores at the same time: each row begins on a cache line of its own. */
+static inline size_t slm2_scores_stride(uint32_t context) { return ((size_t)context + 15) / 16 * 16; }
+
 /* Takes the scratch from the arena and returns its bytes, alignment excluded. */
 uint64_t slm2_scratch_place(slm2_arena *arena, const slm2_config *c, slm2_profile profile, uint32_t tile, uint32_t context,
-                            slm2_scratch *out);
+                            uint32_t threads, slm2_scratch *out);
 
 /* Everything a pass works with. The caller keeps positions below kv.context, ids below the vocabulary and tiles within
  * the scratch. */
 typedef struct slm2_forward {
   const slm2_model *model;
   const slm2_backend *kernels;
+  const slm2_pool *pool; /* NULL: the calling thread alone */
   slm2_profile profile;
   slm2_kv_cache kv;
   slm2_scratch scratch;
 } slm2_forward;
 
-/* The cancel word (may be NULL): non-zero stops with SLM2_E_CANCELLED. It is read before every row block of every
- * product and before every head's attention. */
+/* The cancel word (may be NULL): non-zero stops with SLM2_E_CANCELLED. Every thread reads it before every piece of work
+ * that it takes: at most 64 rows of a product, a head's attention, one token of anything else. */
 typedef const _Atomic(uint32_t) slm2_stop_word;
 
-/* Who watches a pass under way. Both may be NULL. */
+/* Who watches a pass under way. Both may be NULL. The tap is called by the thread that called the pass. */
 typedef struct slm2_watch {
   slm2_stop_word *stop;
   slm2_tap_fn *tap; /* sees every stage of every token */

@@ -12,7 +12,7 @@ static uint32_t widest_input(const slm2_config *c) {
 }
 
 uint64_t slm2_scratch_place(slm2_arena *a, const slm2_config *c, slm2_profile profile, uint32_t tile, uint32_t context,
-                            slm2_scratch *s) {
+                            uint32_t threads, slm2_scratch *s) {
   const uint64_t n = tile, f32 = sizeof(float), widest = profile == SLM2_PROFILE_Q8 ? widest_input(c) : 0;
   uint64_t total = 0;
   s->x = take(a, &total, n * c->hidden, f32);
@@ -26,7 +26,7 @@ uint64_t slm2_scratch_place(slm2_arena *a, const slm2_config *c, slm2_profile pr
   s->delta = take(a, &total, n * c->hidden, f32);
   s->cos = take(a, &total, n * (c->head_dim / 2), f32);
   s->sin = take(a, &total, n * (c->head_dim / 2), f32);
-  s->scores = take(a, &total, context, f32);
+  s->scores = take(a, &total, (uint64_t)threads * slm2_scores_stride(context), f32);
   s->xq = take(a, &total, n * widest, 1);
   s->xq_scale = take(a, &total, n * (widest / 32), f32);
   return total;

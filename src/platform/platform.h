@@ -1,10 +1,11 @@
-/* platform/platform.h: the only door to the operating system: files, mapping, clock, randomness for the default seed.
- * Paths are UTF-8 everywhere. posix.c and win32.c implement it; wasm has neither.
+/* platform/platform.h: the only door to the operating system: files, mapping, threads, clock, randomness for the default
+ * seed. Paths are UTF-8 everywhere. posix.c and win32.c implement it, threads by pool.c; wasm has neither.
  */
 #ifndef SLM2_PLATFORM_H
 #define SLM2_PLATFORM_H
 
 #include <stdbool.h>
+#include "slm2/pool.h"
 #include "slm2/status.h"
 
 /* Read-only mapping of a whole regular file. An empty file gives bytes == NULL, n == 0. */
@@ -53,6 +54,20 @@ bool slm2_same_file(const char *a, const char *b);
 /* Zero-filled memory that the OS commits page by page; 64-byte aligned (in fact page-aligned). */
 SLM2_NODISCARD slm2_status slm2_memory_reserve(uint64_t bytes, void **out, slm2_error *error);
 void slm2_memory_release(void *mem, uint64_t bytes);
+
+/* n threads that compute, 1 .. SLM2_THREADS_MAX, whoever runs the pool among them. Between runs they spin for a moment,
+ * then sleep; more of them than processors always sleep. A thread that comes late to a run is not waited for. */
+typedef struct slm2_threads slm2_threads;
+SLM2_NODISCARD slm2_status slm2_threads_create(uint32_t n, slm2_threads **out, slm2_error *error);
+const slm2_pool *slm2_threads_pool(const slm2_threads *threads);
+void slm2_threads_destroy(slm2_threads *threads); /* no run is under way. NULL is fine */
+
+/* What this process may use: its affinity mask and its group's CPU quota respected; at least 1, at most
+ * SLM2_THREADS_MAX. Hyperthreads of a core are one core and several processors. */
+typedef struct slm2_cpus {
+  uint32_t cores, processors;
+} slm2_cpus;
+slm2_cpus slm2_count_cpus(void);
 
 uint64_t slm2_clock_ns(void);                    /* monotonic */
 SLM2_NODISCARD slm2_status slm2_random_seed(uint64_t *seed, slm2_error *error); /* from the OS's generator */

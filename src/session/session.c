@@ -22,7 +22,8 @@ static slm2_session *place(slm2_arena *a, const slm2_header *header, const slm2_
   plan->sampler = (uint64_t)c->vocab * sizeof *parts->candidates + c->vocab / 8 + 1;
   parts->candidates = slm2_arena_take(a, c->vocab, sizeof *parts->candidates);
   parts->seen = slm2_arena_take(a, c->vocab / 8 + 1, 1);
-  plan->scratch = slm2_scratch_place(a, c, params->profile, params->tile, params->context, &parts->forward.scratch);
+  plan->scratch = slm2_scratch_place(a, c, params->profile, params->tile, params->context,
+                                     params->pool == NULL ? 1 : params->pool->n_threads, &parts->forward.scratch);
   plan->kv = slm2_kv_bytes(c, params->kv, params->context);
   uint8_t *kv = slm2_arena_take(a, plan->kv, 1);
   if (kv != NULL) parts->forward.kv = slm2_kv_place(kv, c, params->kv, params->context);
@@ -45,6 +46,8 @@ static slm2_status check_params(const slm2_config *c, const slm2_session_params 
     return slm2_fail(error, SLM2_E_ARGUMENT, "session", "profile", SLM2_NO_OFFSET, "%u is no profile", (uint64_t)params->profile);
   if (params->kv != SLM2_KV_F32 && params->kv != SLM2_KV_F16)
     return slm2_fail(error, SLM2_E_ARGUMENT, "session", "kv", SLM2_NO_OFFSET, "%u is no KV type", (uint64_t)params->kv);
+  if (params->pool != NULL && (params->pool->n_threads == 0 || params->pool->n_threads > SLM2_THREADS_MAX))
+    return bad_parameter(error, "threads", params->pool->n_threads, SLM2_THREADS_MAX);
   return SLM2_OK;
 }
 
@@ -82,6 +85,7 @@ slm2_status slm2_session_init(void *mem, uint64_t mem_bytes, const slm2_model *m
   if (s->params.backend == NULL) s->params.backend = slm2_backend_default();
   s->forward.model = model;
   s->forward.kernels = s->params.backend;
+  s->forward.pool = params->pool;
   s->forward.profile = params->profile;
   s->length = 0;
   s->has_logits = false;

@@ -132,6 +132,11 @@ static void test_plan(void) {
   CHECK(plan.kv == 939524096u);
   CHECK(plan.scratch == 128 * (4 * (3 * 1024 + 2 * 2048 + 2 * 1024 + 2 * 3072 + 128) + 3072 + 4 * 96) + 4 * 8192);
   CHECK(plan.scratch < 64u << 20); /* R93 */
+  const uint64_t alone = plan.scratch;
+  p.pool = &(slm2_pool){.n_threads = 8};
+  p.context = 8177; /* each thread's scores begin on a cache line */
+  CHECK(slm2_session_plan(&h, &p, &plan, &error) == SLM2_OK && plan.scratch == alone + 7 * 4 * 8192);
+  p.pool = NULL;
   p.context = 1;
   p.tile = 1;
   CHECK(slm2_session_plan(&h, &p, &plan, &error) == SLM2_OK && plan.kv == 114688);
@@ -145,6 +150,7 @@ static void test_plan(void) {
 }
 
 static void test_plan_refusals(void) {
+  static const slm2_pool nobody = {.n_threads = 0}, crowd = {.n_threads = SLM2_THREADS_MAX + 1};
   static const struct {
     slm2_session_params p;
     const char *name, *numbers;
@@ -156,6 +162,8 @@ static void test_plan_refusals(void) {
       {{.context = 10, .tile = 129}, "tile", "129 is outside 1 .. 128"},
       {{.context = 10, .tile = 1, .profile = (slm2_profile)2}, "profile", "2"},
       {{.context = 10, .tile = 1, .kv = (slm2_kv_type)7}, "kv", "7"},
+      {{.context = 10, .tile = 1, .pool = &nobody}, "threads", "0 is outside 1 .. 1024"},
+      {{.context = 10, .tile = 1, .pool = &crowd}, "threads", "1025 is outside 1 .. 1024"},
   };
   slm2_header h = {.config = qwen3_06b};
   slm2_plan plan = {.kv = 77}, untouched = plan;
