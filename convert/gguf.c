@@ -48,13 +48,13 @@ static slm2_status take(window *w, size_t n, const char *what, const uint8_t **o
   return SLM2_OK;
 }
 static slm2_status take_u32(window *w, const char *what, uint32_t *out, slm2_error *error) {
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   SLM2_TRY(take(w, 4, what, &p, error));
   *out = slm2_load_u32(p);
   return SLM2_OK;
 }
 static slm2_status take_u64(window *w, const char *what, uint64_t *out, slm2_error *error) {
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   SLM2_TRY(take(w, 8, what, &p, error));
   *out = slm2_load_u64(p);
   return SLM2_OK;
@@ -69,7 +69,7 @@ static slm2_status skip(window *w, uint64_t n, const char *what, slm2_error *err
 
 static slm2_status read_head(window *w, uint32_t *version, uint32_t *n_tensors, uint32_t *n_values, slm2_error *error) {
   const slm2_input *in = w->input;
-  const uint8_t *p;
+  const uint8_t *p = NULL;
   uint64_t tensors, values;
   if (in->bytes < HEAD_BYTES) return refuse(in, 0, "%u bytes long; a GGUF file has at least %u", in->bytes, HEAD_BYTES, error);
   SLM2_TRY(take(w, HEAD_BYTES, "head", &p, error));
