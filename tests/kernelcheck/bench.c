@@ -72,10 +72,13 @@ static void measure(const task *t, const setup *s) {
   fflush(stdout);
 }
 
+static size_t matrix_bytes(uint32_t rows, uint32_t cols) { return (size_t)rows * cols / 32 * 34; }
 static slm2_matrix matrix(uint32_t rows, uint32_t cols) {
-  size_t bytes = (size_t)rows * cols / 32 * 34;
-  uint8_t *data = aligned_alloc(64, bytes);
-  if (data == NULL) exit(1);
+  const size_t bytes = matrix_bytes(rows, cols);
+  void *memory;
+  slm2_error error;
+  if (slm2_memory_reserve(bytes, &memory, &error) != SLM2_OK) exit(1);
+  uint8_t *data = memory;
   for (size_t i = 0; i < bytes; i += 8) slm2_store_u64(data + i, kc_random());
   for (size_t p = 0; p < bytes; p += SLM2_PANEL_BYTES) /* scales: 0x2c00 .. 0x2fff */
     for (size_t i = 0; i < 64; i += 2) slm2_store_u16(data + p + i, (uint16_t)(0x2c00 | (kc_random() & 0x3ff)));
@@ -87,7 +90,7 @@ static void measure_products(setup *s) {
   s->n = 1;
   measure(&(task){"matmul_q8 1 token", "GB/s", bytes, run_q8}, s);
   measure(&(task){"matmul_f32 1 token", "GB/s", bytes, run_f32}, s);
-  free((void *)(uintptr_t)s->w.data);
+  slm2_memory_release((void *)(uintptr_t)s->w.data, matrix_bytes(151936, 1024));
   s->w = matrix(3072, 1024);
   const uint32_t tokens[] = {4, 16, 60, 128};
   for (size_t i = 0; i < 4; i++) {
@@ -99,7 +102,7 @@ static void measure_products(setup *s) {
     snprintf(name, sizeof name, "matmul_f32 %u tokens", (unsigned)s->n);
     measure(&(task){name, "GFLOP/s", share, run_f32}, s);
   }
-  free((void *)(uintptr_t)s->w.data);
+  slm2_memory_release((void *)(uintptr_t)s->w.data, matrix_bytes(3072, 1024));
 }
 
 static void measure_attention(setup *s, void *kv) {

@@ -19,8 +19,12 @@ INLINE vh exp_of(vh xf) {
   const double to_integer = 0x1.8p52;
   vd x = __builtin_convertvector(xf, vd), shifted = x * 0x1.71547652b82fep+0 + to_integer, k = shifted - to_integer;
   vd r = (x - k * 0x1.62e42fefa2p-1) - k * 0x1.9ef35793c7673p-41, z = r * r;
-  vd even = ((((1.0 / 479001600.0 * z + 1.0 / 3628800.0) * z + 1.0 / 40320.0) * z + 1.0 / 720.0) * z + 1.0 / 24.0) * z + 1.0 / 2.0;
-  vd odd = ((((1.0 / 6227020800.0 * z + 1.0 / 39916800.0) * z + 1.0 / 362880.0) * z + 1.0 / 5040.0) * z + 1.0 / 120.0) * z + 1.0 / 6.0;
+  vd even = 1.0 / 479001600.0 * z + 1.0 / 3628800.0;
+  even = (even * z + 1.0 / 40320.0) * z + 1.0 / 720.0;
+  even = (even * z + 1.0 / 24.0) * z + 1.0 / 2.0;
+  vd odd = 1.0 / 6227020800.0 * z + 1.0 / 39916800.0;
+  odd = (odd * z + 1.0 / 362880.0) * z + 1.0 / 5040.0;
+  odd = (odd * z + 1.0 / 120.0) * z + 1.0 / 6.0;
   vd y = 1.0 + (r + z * (even + r * odd));
   vl n = (vl)shifted - (vl)((vd){0} + to_integer);
   vhi vanishes = xf <= -104.0f; /* false for NaN, which has gone through the sums */
