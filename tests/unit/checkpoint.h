@@ -52,9 +52,10 @@ static inline slm2_status checkpoint_write(void *user, uint64_t offset, const vo
     return SLM2_E_IO;
   }
   if (offset + n > c->capacity) {
-    c->out = realloc(c->out, offset + n + 65536);
-    memset(c->out + c->capacity, 0xee, offset + n + 65536 - c->capacity);
-    c->capacity = offset + n + 65536;
+    size_t capacity = (size_t)offset + n + 65536;
+    c->out = realloc(c->out, capacity);
+    memset(c->out + c->capacity, 0xee, capacity - c->capacity);
+    c->capacity = capacity;
   }
   memcpy(c->out + offset, bytes, n);
   if (offset + n > c->n_out) c->n_out = (size_t)(offset + n);
@@ -217,8 +218,8 @@ static inline tensor_list *checkpoint_tensors(const checkpoint *c) {
       out->rank = in.rank;
       out->n = 1;
       for (uint32_t d = 0; d < in.rank; d++) out->n *= out->dims[d] = in.dims[d];
-      out->values = malloc(out->n * sizeof(float));
-      for (uint64_t k = 0; k < out->n; k++) out->values[k] = test_value(in.dtype, c->shards[s] + in.offset, k);
+      out->values = malloc((size_t)out->n * sizeof(float));
+      for (size_t k = 0; k < out->n; k++) out->values[k] = test_value(in.dtype, c->shards[s] + in.offset, k);
     }
     free(header);
     free(mem);
@@ -239,8 +240,8 @@ static inline test_tensor *tensor_named(tensor_list *list, const char *name) {
 static inline test_tensor *tensor_copy(tensor_list *list, const char *from, const char *name) {
   test_tensor *t = &list->t[list->n];
   *t = *tensor_named(list, from);
-  t->values = malloc(t->n * sizeof(float));
-  memcpy(t->values, tensor_named(list, from)->values, t->n * sizeof(float));
+  t->values = malloc((size_t)t->n * sizeof(float));
+  memcpy(t->values, tensor_named(list, from)->values, (size_t)t->n * sizeof(float));
   memset(t->name, 0, sizeof t->name);
   strcpy(t->name, name);
   list->n++;
@@ -264,7 +265,7 @@ static inline void checkpoint_write_tensors(checkpoint *c, const tensor_list *li
     for (uint32_t i = 0; i < list->n; i++) {
       const test_tensor *t = &list->t[i];
       if (t->shard != s) continue;
-      size_t bytes = t->n * test_dtype_bytes(t->dtype);
+      size_t bytes = (size_t)t->n * test_dtype_bytes(t->dtype);
       n += (size_t)sprintf(header + n, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", n == 1 ? "" : ",", t->name,
                            slm2_st_dtype_name(t->dtype));
       for (uint32_t d = 0; d < t->rank; d++)

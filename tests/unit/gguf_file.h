@@ -21,7 +21,7 @@ typedef struct gguf_t {
   char name[72];
   uint32_t rank, type;
   uint64_t dims[4];
-  uint64_t bytes;
+  size_t bytes;
   uint8_t *data;
 } gguf_t;
 
@@ -75,7 +75,7 @@ static inline slm2_status memory_write(void *user, uint64_t offset, const void *
     return SLM2_E_IO;
   }
   if (offset + n > s->capacity) {
-    s->capacity = 2 * (offset + n);
+    s->capacity = 2 * ((size_t)offset + n);
     s->bytes = realloc(s->bytes, s->capacity);
   }
   if (offset != s->n) s->in_order = 0;
@@ -129,8 +129,8 @@ static inline gguf_file *gguf_load(const char *path) {
     f->t[i].rank = t->rank;
     f->t[i].type = t->type;
     for (uint32_t k = 0; k < t->rank; k++) f->t[i].dims[k] = slm2_gguf_dim(&g, t, k);
-    f->t[i].bytes = t->bytes;
-    f->t[i].data = copy_bytes(bytes + t->offset, t->bytes);
+    f->t[i].bytes = (size_t)t->bytes;
+    f->t[i].data = copy_bytes(bytes + t->offset, (size_t)t->bytes);
   }
   free(mem);
   free(bytes);

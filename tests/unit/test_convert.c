@@ -445,8 +445,8 @@ static void test_truncations(void) {
     uint64_t whole = c->shard_bytes[s];
     uint8_t *shard = c->shards[s];
     for (uint64_t n = 0; n < whole; n += n < 2048 ? 1 : 499) {
-      c->shards[s] = malloc(n + 1);
-      memcpy(c->shards[s], shard, n);
+      c->shards[s] = malloc((size_t)n + 1);
+      memcpy(c->shards[s], shard, (size_t)n);
       c->shard_bytes[s] = n;
       accepted += checkpoint_convert(c, &panels, &r, &error) == SLM2_OK;
       free(c->shards[s]);

@@ -99,7 +99,7 @@ static void round_trip(const model_file *f, const char *label) {
 /* The same header with other settings, none of which GGUF states exactly. */
 static void odd_settings(model_file *f) {
   slm2_header *h = &f->header;
-  uint8_t *hashes = malloc(32 * h->n_chunks), *text = malloc(SLM2_HEADER_MAX);
+  uint8_t *hashes = malloc(32 * (size_t)h->n_chunks), *text = malloc(SLM2_HEADER_MAX);
   for (uint64_t i = 0; i < h->n_chunks; i++)
     CHECK(slm2_header_chunk_hash(f->bytes + 8, (size_t)h->header_bytes, h, i, hashes + 32 * i) == SLM2_OK);
   uint64_t old = 8 + h->header_bytes;
@@ -182,7 +182,7 @@ static void test_gguf_content(void) {
     const slm2_gguf_tensor *t = slm2_gguf_find_tensor(&g, right->t[i].name);
     CHECK_CASE(t != NULL && t->type == right->t[i].type && t->bytes == right->t[i].bytes, right->t[i].name);
     if (strcmp(right->t[i].name, "blk.1.ffn_down.weight") != 0)
-      CHECK_CASE(memcmp(out.bytes + t->offset, right->t[i].data, t->bytes) == 0, right->t[i].name);
+      CHECK_CASE(memcmp(out.bytes + t->offset, right->t[i].data, right->t[i].bytes) == 0, right->t[i].name);
   }
   gguf_free(right);
   free(mem);

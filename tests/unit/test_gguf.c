@@ -192,7 +192,8 @@ static void test_tensors(void) {
     uint32_t rank;
     uint64_t d0, d1;
     uint32_t type;
-    uint64_t offset, data;
+    uint64_t offset;
+    size_t data;
     slm2_status code;
     const char *text;
   } cases[] = {
