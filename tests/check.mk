@@ -4,7 +4,7 @@
 CHECK   = $(BUILD)/check
 LEG     = @tests/leg.sh $(CHECK) $(@:leg-%=%)
 HERE    = $(CHECK)/$(@:leg-%=%)
-SUBMAKE = $(MAKE) --no-print-directory -j1
+SUBMAKE = MAKEFLAGS= $(MAKE) --no-print-directory
 GOLDEN  = tests/golden/run.sh
 
 NATIVE  = gcc-O2 gcc-O3-native gcc-O0 clang-O2 clang-O3-native clang-O0
