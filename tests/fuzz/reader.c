@@ -31,9 +31,10 @@ static void mend_hashes(uint8_t *file, size_t n) {
 
 /* Pieces of 1 .. step bytes; step 0: all at once. */
 static slm2_status read_in_pieces(const uint8_t *file, size_t n, uint32_t step, slm2_error *e) {
-  void *mem = fuzz_memory(slm2_reader_bytes()), *header = fuzz_memory(SLM2_HEADER_MAX);
+  size_t capacity = n < SLM2_HEADER_MAX ? n : SLM2_HEADER_MAX;
+  void *mem = fuzz_memory(slm2_reader_bytes()), *header = fuzz_memory(capacity);
   slm2_reader *reader = NULL;
-  slm2_status status = slm2_reader_init(mem, slm2_reader_bytes(), header, SLM2_HEADER_MAX, n, &reader, e);
+  slm2_status status = slm2_reader_init(mem, slm2_reader_bytes(), header, capacity, n, &reader, e);
   uint32_t state = step;
   for (size_t at = 0; status == SLM2_OK || status == SLM2_NEED_MORE;) {
     size_t piece = n - at;
