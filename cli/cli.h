@@ -311,6 +311,7 @@ int cli_cmd_verify(int argc, char **argv);
 int cli_cmd_tokenize(int argc, char **argv);
 int cli_cmd_detokenize(int argc, char **argv);
 int cli_cmd_render(int argc, char **argv);
+int cli_cmd_check(int argc, char **argv);
 int cli_cmd_digest(int argc, char **argv);
 int cli_cmd_logits(int argc, char **argv);
 int cli_cmd_trace(int argc, char **argv);

@@ -21,6 +21,7 @@ static const command commands[] = {
   {"digest", "FILE --ids 1,2,3", "SHA-256 of the logits at every position", cli_cmd_digest},
   {"logits", "FILE --ids 1,2,3 --out F", "the logits at every position as raw f32", cli_cmd_logits},
   {"trace", "FILE --ids 1,2,3", "every stage of the computation; two runs compared", cli_cmd_trace},
+  {"check", "FILE [--quick]", "every way of computing against the oracle, bit by bit", cli_cmd_check},
   {"plan", "FILE --context N", "the memory a context needs, term by term", cli_cmd_plan},
   {"synth", "OUT.slm2 --shape NAME --seed N", "a file with real shapes and synthetic weights", cli_cmd_synth},
 };

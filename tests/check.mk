@@ -9,8 +9,8 @@ GOLDEN  = tests/golden/run.sh
 
 NATIVE  = gcc-O2 gcc-O3-native gcc-O0 clang-O2 clang-O3-native clang-O0
 CROSS   = nehalem haswell aarch64 s390x i686 win-x64
-CHECKS  = sanitizers $(NATIVE) $(CROSS) wasm32 math readers fuzz
-FULL    = sanitizers $(NATIVE) $(CROSS) wasm32-all math-full readers-long fuzz-long unit-aarch64 unit-s390x unit-i686
+CHECKS  = sanitizers tsan bits $(NATIVE) $(CROSS) wasm32 math readers fuzz
+FULL    = sanitizers tsan bits $(NATIVE) $(CROSS) wasm32-all math-full readers-long fuzz-long unit-aarch64 unit-s390x unit-i686
 
 .PHONY: check full check-setup check-base $(addprefix leg-,$(CHECKS) $(FULL)) fuzz-programs
 check: check-setup ## sanitizers, compilers, cross targets, math sample, fuzzing: under 15 minutes on two cores
@@ -38,6 +38,11 @@ leg-clang-O0:        ; $(call native,clang-19,-O0)
 leg-clang-O3-native: ; $(call native,clang-19,-O3 -march=native)
 leg-sanitizers:      ; $(LEG) '$(SUBMAKE) BUILD=$(HERE) CFLAGS="-O1 -g" \
                          EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all" unit'
+
+# Threads under ThreadSanitizer; and every way of computing the demo model against the oracle.
+leg-tsan:            ; $(LEG) '$(SUBMAKE) BUILD=$(HERE) CC=clang-19 CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" \
+                         TEST_SRC="tests/unit/test_pool.c tests/unit/test_forward.c tests/unit/test_session.c" unit'
+leg-bits: check-base ; $(LEG) '$(CHECK)/gcc-O2/slm2 check $${DEMO:-models/demo.slm2}'
 
 # What each cross target is compiled with, and what runs it. On s390x GCC's standard mode computes f32 in f64, to suit the C
 # library's float_t; -fexcess-precision=fast is its plain arithmetic, every operation rounded to its type [D1]. A processor

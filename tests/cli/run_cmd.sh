@@ -1,7 +1,7 @@
 # run: prompts, sampling options, JSON, refusals, cancelling. Read by run.sh.
 run run "$hf" -p "Hi" --temperature 0 --max-tokens 6 --json
 out_has "run --json" '"finish":"length","prompt_tokens":' '"completion_tokens":6,"seed":0,"timings":{"load_ms":' \
-  '"profile":"q8","kv":"f32","digest":"' "\"model\":\"$(sed -n 's/.*identity":"\([0-9a-f]*\)".*/\1/p' "$work/out" | head -1)"
+  '"profile":"q8","kv":"f32","backend":"' '","threads":' ',"digest":"' "\"model\":\"$(sed -n 's/.*identity":"\([0-9a-f]*\)".*/\1/p' "$work/out" | head -1)"
 checks=$((checks + 1))
 [ "$(wc -l <"$work/out")" -eq 7 ] || fail "run --json: $(wc -l <"$work/out") lines for 6 tokens"
 check "an object per token" grep -q '^{"id":[0-9]*,"text":".*","logprob":-[0-9.e-]*,"channel":"answer"}$' "$work/out"
@@ -45,6 +45,8 @@ run run "$hf" -p Hi --temperature 0 --max-tokens 3 --json
 without=$(sed -n 's/.*"prompt_tokens":\([0-9]*\),.*/\1/p' "$work/out")
 checks=$((checks + 1))
 [ "$with" -gt "$without" ] || fail "--no-think: $with prompt tokens, $without without it"
+run run "$hf" -p "Hi" --max-tokens 1 --json --threads 3 --backend oracle
+out_has "run --json: how" '"backend":"oracle","threads":3,'
 for flags in "--threads 8" "--threads 1024" "--chunk 1" "--chunk 1000000" "--backend oracle" "--context 512" "--context 64"; do
   run run "$hf" -p "Hi" --temperature 0 --max-tokens 6 --json $flags
   grep -o '"digest":"[0-9a-f]*"' "$work/out" >"$work/digest-off"
