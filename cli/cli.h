@@ -317,6 +317,7 @@ int cli_cmd_logits(int argc, char **argv);
 int cli_cmd_trace(int argc, char **argv);
 int cli_cmd_plan(int argc, char **argv);
 int cli_cmd_synth(int argc, char **argv);
+int cli_cmd_bench(int argc, char **argv);
 
 #define CLI_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

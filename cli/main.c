@@ -23,6 +23,7 @@ static const command commands[] = {
   {"trace", "FILE --ids 1,2,3", "every stage of the computation; two runs compared", cli_cmd_trace},
   {"check", "FILE [--quick]", "every way of computing against the oracle, bit by bit", cli_cmd_check},
   {"plan", "FILE --context N", "the memory a context needs, term by term", cli_cmd_plan},
+  {"bench", "FILE", "speed and memory on this machine", cli_cmd_bench},
   {"synth", "OUT.slm2 --shape NAME --seed N", "a file with real shapes and synthetic weights", cli_cmd_synth},
 };
 

@@ -1,7 +1,9 @@
 /* platform/usage_win32.c: usage.h by GetProcessMemoryInfo. Windows tells no kinds of page faults, and gives user programs no
  * processor counters. */
 #define PSAPI_VERSION 2 /* the function is kernel32's: nothing more to link */
+#ifndef _WIN32_WINNT
 #define _WIN32_WINNT 0x0601
+#endif
 
 #include <windows.h>
 #include <psapi.h>

@@ -1,5 +1,5 @@
 # Help, version, usage. Read by run.sh.
-commands="run chat convert inspect verify tokenize detokenize render digest logits trace plan check synth"
+commands="run chat convert inspect verify tokenize detokenize render digest logits trace plan check bench synth"
 
 run --version
 out_is version "slm2 0.1.0"
