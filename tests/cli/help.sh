@@ -5,7 +5,7 @@ run --version
 out_is version "slm2 0.1.0"
 run --help
 for c in $commands; do out_has "help lists $c" "  slm2 $c "; done
-for c in bench serve; do
+for c in serve; do
   checks=$((checks + 1))
   ! grep -q "^  slm2 $c " "$work/out" || fail "help lists $c, which does not exist"
 done
@@ -21,7 +21,7 @@ for c in $commands; do
   bad 2 "--bogus" "$c" --bogus
   bad 2 "-x" "$c" -x
 done
-for c in inspect verify tokenize detokenize render digest logits trace plan check run chat; do
+for c in inspect verify tokenize detokenize render digest logits trace plan check bench run chat; do
   bad 2 "needs a" "$c"
   bad 2 "is empty" "$c" ""
   bad 2 'unexpected argument "b"' "$c" a b
