@@ -147,3 +147,4 @@ include tests/check.mk
 -include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(KERNELCHECK_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
 
 include tests/conformance/conformance.mk
+include bench/distance.mk
