@@ -133,9 +133,12 @@ int cli_convert_report(const char *out, const slm2_convert_report *r) {
   int code = cli_out_text(&t);
   cli_text_free(&t);
   if (r->chat_template_unknown) {
+    static const uint8_t none[32] = {0};
     slm2_hex(r->chat_template_sha256, 32, hex);
-    cli_complain(code, "warning", "the chat template (SHA-256 %s) is unknown: run --raw works, chat and -p refuse; "
-                 "--chat-format qwen3 forces Qwen3's", hex);
+    bool absent = memcmp(r->chat_template_sha256, none, 32) == 0;
+    cli_complain(code, "warning", "%s%s%s: run --raw works, chat and -p refuse; --chat-format qwen3 forces Qwen3's",
+                 absent ? "the source has no chat template" : "the chat template (SHA-256 ", absent ? "" : hex,
+                 absent ? "" : ") is unknown");
   }
   return code;
 }

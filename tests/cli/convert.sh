@@ -67,6 +67,9 @@ run convert "$src" "$work/unknown.slm2"
 out_has "unknown template" "chat format none"
 checks=$((checks + 1))
 grep -q '^slm2: warning: the chat template (SHA-256 [0-9a-f]*) is unknown' "$work/err" || fail "no warning: $(cat "$work/err")"
+checks=$((checks + 1))
+"$slm2" convert tests/data/conformance/checkpoints/gqa1-d64 "$work/bare.slm2" 2>&1 >/dev/null | grep -q '^slm2: warning: the source has no chat template' ||
+  fail "no warning about a missing chat template"
 bad 1 "has no chat format" chat "$work/unknown.slm2"
 bad 1 "" run "$work/unknown.slm2" -p Hi
 run run "$work/unknown.slm2" --raw Hi --temperature 0 --max-tokens 3
