@@ -10,7 +10,7 @@ NUMERIC  = -std=c17 -ffp-contract=off -fno-fast-math -fno-math-errno
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror
 CFLAGS  ?= $(OPT) -g
 EXTRA   ?=
-FLAGS    = $(NUMERIC) $(WARN) $(CFLAGS) $(EXTRA) -Iinclude -Isrc -I. -MMD -MP
+FLAGS    = $(NUMERIC) $(WARN) $(CFLAGS) $(EXTRA) $(THREADS) -Iinclude -Isrc -I. -MMD -MP
 
 CORE_SRC = $(wildcard src/base/*.c src/num/*.c src/kernel/*.c src/kernel/oracle/*.c src/format/*.c \
              src/tokenizer/*.c src/sampler/*.c src/model/*.c src/session/*.c convert/*.c)
@@ -31,7 +31,7 @@ ifneq ($(filter Windows_NT%,$(OS))$(findstring mingw,$(shell $(CC) -dumpmachine 
 PLATFORM_SRC = src/platform/win32.c src/platform/pool.c src/platform/threads_win32.c src/platform/usage_win32.c
 else
 PLATFORM_SRC = src/platform/posix.c src/platform/pool.c src/platform/threads_posix.c src/platform/usage_posix.c
-THREAD_LIBS  = -pthread
+THREADS      = -pthread
 endif
 CLI_SRC  = $(wildcard cli/*.c)
 TEST_SRC = $(wildcard tests/unit/test_*.c)
@@ -65,7 +65,7 @@ $(LIB): $(CORE_OBJ) $(PLATFORM_OBJ)
 	@$(AR) rcs $@ $^
 
 $(BUILD)/slm2: $(CLI_OBJ) $(LIB)
-	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $(CLI_OBJ) $(LIB) $(EDIT_LIBS) $(THREAD_LIBS)
+	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $(CLI_OBJ) $(LIB) $(EDIT_LIBS) $(THREADS)
 
 $(CORE_OBJ): FREESTANDING = -ffreestanding
 $(CLI_OBJ): FREESTANDING = $(EDIT_CFLAGS)
@@ -75,7 +75,7 @@ $(BUILD)/obj/%.o: %.c
 
 $(BUILD)/tests/%: tests/unit/%.c $(LIB)
 	@mkdir -p $(@D)
-	@$(CC) $(FLAGS) -o $@ $< $(LIB) $(THREAD_LIBS) $(TEST_EXTRA)
+	@$(CC) $(FLAGS) -o $@ $< $(LIB) $(TEST_EXTRA)
 $(BUILD)/tests/%: tests/parity/%.c $(LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) -o $@ $< $(LIB)

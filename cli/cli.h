@@ -117,7 +117,7 @@ typedef struct cli_setup {
   const slm2_backend *backend; /* found by cli_setup_finish */
 } cli_setup;
 #define CLI_CONTEXT 4096u
-#define CLI_TILE 32u
+#define CLI_TILE 128u
 #define CLI_SETUP_DEFAULTS {.backend_name = "auto", .profile = SLM2_PROFILE_Q8, .kv = SLM2_KV_F32}
 #define CLI_SETUP_OPTIONS(s)                                                                             \
   {.name = "--context", .kind = CLI_U32, .target = &(s)->context, .low = 1, .high = UINT32_MAX},         \

@@ -9,7 +9,7 @@ static const char help[] =
   "  --context N        positions (default: the model's, at most 4096)\n"
   "  --kv f32|f16       storage of keys and values (default f32)\n"
   "  --profile f32|q8   numeric profile (default q8)\n"
-  "  --chunk N          prompt tokens computed side by side (default 32, at most 128)\n"
+  "  --chunk N          prompt tokens computed side by side (default and at most 128)\n"
   "  --threads N        threads, each with scores of its own (default: this process's cores)\n"
   "  --pages P          a budget of P WebAssembly pages of 65,536 bytes, the file included: the largest context that fits\n"
   "  --json             the terms as one JSON object, in bytes\n"
