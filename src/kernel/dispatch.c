@@ -7,8 +7,8 @@
 
 typedef struct entry {
   const slm2_backend *backend;
-  uint32_t needs;   /* of kernel/cpu.h */
-  bool by_default;  /* its kernelcheck passed on real hardware: tests/kernelcheck/hardware.txt */
+  uint32_t needs;  /* of kernel/cpu.h */
+  bool by_default; /* its kernelcheck passed on real hardware: tests/kernelcheck/hardware.txt */
 } entry;
 
 /* In rising order of preference. */
@@ -17,8 +17,8 @@ static const entry entries[] = {
 #ifdef SLM2_TWINS_X86
     {&slm2_backend_sse41, SLM2_CPU_SSE41, true},
     {&slm2_backend_avx2, SLM2_CPU_AVX2, true},
-    {&slm2_backend_avx512, SLM2_CPU_AVX512, false},
-    {&slm2_backend_avx512vnni, SLM2_CPU_AVX512_VNNI, false},
+    {&slm2_backend_avx512, SLM2_CPU_AVX512, true},
+    {&slm2_backend_avx512vnni, SLM2_CPU_AVX512_VNNI, true},
 #endif
 #ifdef SLM2_TWINS_ARM
     {&slm2_backend_neon, 0, true},
