@@ -89,7 +89,7 @@ unit: $(TESTS) ## build and run the unit tests
 # Everything that runs before a change lands; installs what is missing.
 test: ## set up what is missing, then all tests (about five minutes on two cores)
 	@tools/setup test
-	@$(MAKE) --no-print-directory all unit kernelcheck parity cli-test golden oracle2 asan clang lint
+	@$(MAKE) --no-print-directory all unit kernelcheck parity cli-test golden oracle2 conformance asan clang lint
 	@echo "ok: all tests passed"
 
 asan: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer

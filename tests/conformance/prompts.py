@@ -115,16 +115,17 @@ def run(slm2, command, text):
 
 
 def tokenize(slm2, demo, text):
-    return [int(i) for i in run(slm2, ["tokenize", demo], text).split()][:MOST_IDS]
+    return [int(i) for i in run(slm2, ["tokenize", demo], text).split()]
 
 
 def chat(slm2, demo, question, *options):
     return json.loads(run(slm2, ["render", demo, "--json", *options], json.dumps([{"role": "user", "content": question}])))["ids"]
 
 
-def beginnings(text, count):
-    """count prefixes of different lengths, the longest being all of it but its last character."""
-    return [text[:max(2, (len(text) - 1) * (k + 1) // count)] for k in range(count)]
+def beginnings(ids, count):
+    """count beginnings of different lengths, the longest being MOST_IDS or all but the last."""
+    longest = min(len(ids) - 1, MOST_IDS)
+    return [ids[:longest * (k + 1) // count] for k in range(count)]
 
 
 def prompts(slm2, demo, questions, ids_with_token, vocab):
@@ -134,10 +135,10 @@ def prompts(slm2, demo, questions, ids_with_token, vocab):
         asked = [json.loads(line)["question"] for line in f]
     made += [("chat", chat(slm2, demo, q)) for q in asked]
     made += [("chat-no-think", chat(slm2, demo, q, "--no-think")) for q in asked[:400 - len(asked)]]
-    made += [("language", tokenize(slm2, demo, b)) for s in SENTENCES for b in beginnings(s, 5)]
-    made += [("code", tokenize(slm2, demo, b)) for p in PROGRAMS for b in beginnings(p, 10)]
+    made += [("language", b) for s in SENTENCES for b in beginnings(tokenize(slm2, demo, s), 5)]
+    made += [("code", b) for p in PROGRAMS for b in beginnings(tokenize(slm2, demo, p), 10)]
     r = random.Random(1000)
-    made += [("random", [r.randrange(vocab) if i % 2 else r.choice(ids_with_token) for _ in range(r.randint(1, 32))]) for i in range(200)]
-    assert len(made) == 1000 and all(ids for _, ids in made), len(made)
+    made += [("random", [r.randrange(vocab) if i % 2 else r.choice(ids_with_token) for _ in range(r.randint(4, 32))]) for i in range(200)]
+    assert len(made) == len({tuple(ids) for _, ids in made}) == 1000 and all(ids for _, ids in made), len(made)
     r.shuffle(made)
     return made

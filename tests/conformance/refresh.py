@@ -28,6 +28,7 @@ from slm2_file import Slm2File
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests/data/conformance"
+QUESTIONS = ROOT / "tests/data/demo_questions.jsonl"
 WIDE_STRIDE = 297  # 512 of the wide model's 151,936 logits
 NEAR = 0.01        # margins below this are kept in greedy.txt
 ANSWER_IDS = 32
@@ -61,9 +62,9 @@ class Refresh:
             return [draw(16), draw(48)], [0, 1, 2, 3, 5, 8, 12, 15]
         lists = [draw(64), draw(min(512, file.number("max_position_embeddings")))]
         if name == "demo":
-            everything = "\n".join(prompts.SENTENCES + prompts.PROGRAMS + [(ROOT / "README.md").read_text()])
-            ids = prompts.run(self.slm2, ["tokenize", str(self.models / "demo.slm2")], everything).split()
-            lists.append([int(i) for i in ids[:1024]])
+            asked = [json.loads(line)["question"] for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+            for lines in (prompts.SENTENCES[::2] + prompts.PROGRAMS, asked):
+                lists.append(prompts.tokenize(self.slm2, str(self.models / "demo.slm2"), "\n".join(lines))[:1024])
         return lists, [0, 1, 2, 7, 15, 31, 47, 63]
 
     def compare_model(self, path, model, lists):
@@ -177,7 +178,7 @@ class Refresh:
         model, having = file.torch_model(), file.ids_with_token()
         model.generation_config.use_cache = True
         suppressed = sorted(set(range(file.number("vocab_size"))) - set(having))
-        made = prompts.prompts(self.slm2, path, ROOT / "tests/data/demo_questions.jsonl", having, file.number("vocab_size"))
+        made = prompts.prompts(self.slm2, path, QUESTIONS, having, file.number("vocab_size"))
         cache, done = self.work / f"greedy-{file.identity[:16]}.jsonl", {}
         if cache.exists():
             done = {tuple(row[0]): row[1:] for row in map(json.loads, cache.read_text().splitlines())}
@@ -217,6 +218,9 @@ class Refresh:
 
     def step_crates(self):
         """The Rust crates' vectors, made anew: they must be those of tests/data/num/rand_chacha.txt."""
+        if shutil.which("cargo") is None:
+            self.complain("crates: needs cargo (Debian: apt-get install cargo)")
+            return
         project = self.work / "rand_chacha"
         shutil.copytree(ROOT / "tests/conformance/rand_chacha", project, dirs_exist_ok=True)
         made = subprocess.run(["cargo", "run", "--quiet", "--release", "--manifest-path", str(project / "Cargo.toml")], check=True,

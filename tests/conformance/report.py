@@ -31,7 +31,8 @@ def matrix(results):
         for part in ["all", *name.split("-")]:
             groups.setdefault(part, []).append(r)
     rows = []
-    for part, group in groups.items():
+    for part in ("all", "bf16", "f32", "single", "sharded", "tied", "untied", "gqa1", "gqa2", "gqa4", "d64", "d128"):
+        group = groups[part]
         rows.append([part, len(group), f"{max(r['one_minus_cosine'] for r in group):.1e}", f"{max(r['ulp_median'] for r in group):.1f}",
                      f"{max(r['ulp_max'] for r in group):.1f}", f"{max(r['worst_stage_ulp'] for r in group):.1f}"])
     return table(["checkpoints", "number", "1 - cosine", "ULP median", "ULP max", "largest ULP of any stage"], rows)
