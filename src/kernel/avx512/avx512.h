@@ -20,8 +20,9 @@ INLINE vi dot(vi acc, vi w, vi a) { return (vi)_mm512_dpbusd_epi32((__m512i)acc,
 INLINE vi dot(vi acc, vi w, vi a) { return acc + (vi)_mm512_madd_epi16((__m512i)w, (__m512i)a); }
 #endif
 
-#define HAVE_F16 /* of 32-byte vectors */
+#define HAVE_F16
 INLINE __m256 load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+INLINE vf load_f16_wide(const uint16_t *p) { return (vf)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
 INLINE void store_f16(uint16_t *p, __m256 v) { _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
 
 #include "kernel/vector/table.h"

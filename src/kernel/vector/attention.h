@@ -10,13 +10,18 @@
 
 #define A_PARTS (8 / A_LANES) /* vectors that make the eight lanes */
 #define A_SIDE (16 / A_PARTS < 8 ? 4 : 8) /* positions side by side */
-#define A_CHUNK (SLM2_VB > 32 ? 16 : 8)   /* vectors of the output that are summed at once */
+#define A_CHUNK 8                         /* vectors of the output that are summed at once */
 typedef float v4 __attribute__((vector_size(16)));
 typedef v4 v4_at __attribute__((aligned(4), may_alias));
 
 INLINE va load_kv(slm2_kv_view kv, size_t at, const bool f16) {
   if (f16) return load_f16((const uint16_t *)kv.data + at);
   return *(const va_at *)((const float *)kv.data + at);
+}
+
+INLINE vf load_wide(slm2_kv_view kv, size_t at, const bool f16) {
+  if (f16) return load_f16_wide((const uint16_t *)kv.data + at);
+  return load((const float *)kv.data + at);
 }
 
 /* The tree of [D7] down to its last two levels: lanes s0+s4, s1+s5, s2+s6, s3+s7. */
@@ -85,18 +90,21 @@ INLINE void softmax(float *score, uint32_t n) {
   for (; t < n; t++) score[t] = score[t] / sum;
 }
 
-/* out[d] of `chunk` vectors from element d. */
-INLINE void some_values(float *out, const float *p, slm2_kv_view v, uint32_t n, uint32_t head_dim, uint32_t d, const int chunk,
-                        const bool f16) {
-  va acc[A_CHUNK];
-  UNROLL for (int i = 0; i < chunk; i++) acc[i] = (va){0};
-  for (uint32_t t = 0; t < n; t++) {
-    float weight = p[t];
-    UNROLL for (int i = 0; i < chunk; i++)
-      acc[i] = acc[i] + weight * load_kv(v, (size_t)t * head_dim + d + (size_t)(i * A_LANES), f16);
+/* out[d] of `chunk` vectors from element d; wide: of the whole width, which may be twice that of the scores' vectors. */
+#define SOME_VALUES(name, vector, lanes, load_values)                                                                     \
+  INLINE void name(float *out, const float *p, slm2_kv_view v, uint32_t n, uint32_t head_dim, uint32_t d, const int chunk, \
+                   const bool f16) {                                                                                       \
+    vector acc[A_CHUNK];                                                                                                   \
+    UNROLL for (int i = 0; i < chunk; i++) acc[i] = (vector){0};                                                           \
+    for (uint32_t t = 0; t < n; t++) {                                                                                     \
+      float weight = p[t];                                                                                                 \
+      UNROLL for (int i = 0; i < chunk; i++)                                                                               \
+        acc[i] = acc[i] + weight * load_values(v, (size_t)t * head_dim + d + (size_t)(i * lanes), f16);                    \
+    }                                                                                                                      \
+    UNROLL for (int i = 0; i < chunk; i++) *(vector##_at *)(out + d + i * lanes) = acc[i];                                 \
   }
-  UNROLL for (int i = 0; i < chunk; i++) *(va_at *)(out + d + i * A_LANES) = acc[i];
-}
+SOME_VALUES(some_values, va, A_LANES, load_kv)
+SOME_VALUES(wide_values, vf, LANES, load_wide)
 
 INLINE bool attend(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim, float *score,
                    const bool f16) {
@@ -104,6 +112,7 @@ INLINE bool attend(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, u
   if (!finite(score, n)) return false;
   softmax(score, n);
   uint32_t d = 0;
+  for (; d + A_CHUNK * LANES <= head_dim; d += A_CHUNK * LANES) wide_values(out, score, v, n, head_dim, d, A_CHUNK, f16);
   for (; d + A_CHUNK * A_LANES <= head_dim; d += A_CHUNK * A_LANES) some_values(out, score, v, n, head_dim, d, A_CHUNK, f16);
   for (; d < head_dim; d += 8) some_values(out, score, v, n, head_dim, d, A_PARTS, f16);
   return true;

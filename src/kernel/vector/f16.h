@@ -15,5 +15,8 @@ typedef v4h v4h_at __attribute__((aligned(2), may_alias));
 _Static_assert(A_LANES == 4, "instruction sets with wider vectors convert f16 in hardware");
 INLINE va load_f16(const uint16_t *p) { return half_low(__builtin_convertvector(*(const v4h_at *)p, vi)); }
 #endif
+#if SLM2_VB <= 32
+INLINE vf load_f16_wide(const uint16_t *p) { return (vf)load_f16(p); }
+#endif
 
 #endif
