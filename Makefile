@@ -148,3 +148,4 @@ include tests/check.mk
 
 include tests/conformance/conformance.mk
 include bench/distance.mk
+include bench/bench.mk
