@@ -255,8 +255,9 @@ static int measure(bench *b) {
   memcpy(r->identity, b->model.identity, sizeof r->identity);
   r->file_bytes = b->model.file.n;
   r->weight_bytes = weight_bytes(b->model.header);
+  uint32_t vocab = b->model.header->config.vocab;
   b->ids = cli_alloc(r->context, sizeof *b->ids);
-  for (uint32_t i = 0; i < r->context; i++) b->ids[i] = (uint32_t)((i + 1) * (uint64_t)2654435761 % b->model.header->config.vocab);
+  for (uint32_t i = 0; i < r->context; i++) b->ids[i] = (uint32_t)((i + 1) * (uint64_t)2654435761 % vocab);
   code = measure_first_token(b);
   if (code == CLI_OK) code = measure_prefill(b);
   if (code == CLI_OK) code = measure_memory(b);

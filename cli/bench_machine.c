@@ -91,7 +91,8 @@ int bench_measure_bandwidth(const bench_options *o, bench_result *r, uint64_t by
 
 #define ROWS 512u
 #define COLS 1024u
-#define SAMPLE_NS 4000000u
+#define SAMPLE_NS 500000u /* shorter than what a scheduler gives to a program at a time */
+#define SAMPLES 41u
 
 typedef struct product {
   const slm2_backend *backend;
@@ -132,15 +133,15 @@ static bool time_product(const product *p, double *ns) {
 }
 
 /* The four kinds take turns, so that a busy machine disturbs all of them alike. Kind: bit 0 weights, bit 1 activations. */
-static bool time_kinds(product *p, uint8_t *data[2], float *x[2], uint32_t repeats, double median[4]) {
-  double ns[4][BENCH_REPEATS];
-  for (uint32_t i = 0; i < repeats; i++)
+static bool time_kinds(product *p, uint8_t *data[2], float *x[2], double median[4]) {
+  double ns[4][SAMPLES];
+  for (uint32_t i = 0; i < SAMPLES; i++)
     for (uint32_t kind = 0; kind < 4; kind++) {
       p->w.data = data[kind & 1];
       p->x = x[kind >> 1];
       if (!time_product(p, &ns[kind][i])) return false;
     }
-  for (uint32_t kind = 0; kind < 4; kind++) median[kind] = bench_median(ns[kind], repeats);
+  for (uint32_t kind = 0; kind < 4; kind++) median[kind] = bench_median(ns[kind], SAMPLES);
   return true;
 }
 
@@ -165,7 +166,7 @@ int bench_measure_subnormal(const bench_options *o, bench_result *r) {
     set_activations(x[i], i == 1);
   }
   double median[4];
-  bool done = time_kinds(&p, data, x, r->repeats, median);
+  bool done = time_kinds(&p, data, x, median);
   slm2_memory_release(memory, 2 * matrix + vectors);
   if (!done) return cli_complain(CLI_FAILED, "subnormal", "%s refuses finite activations", slm2_backend_name(o->setup.backend));
   r->subnormal = (bench_subnormal){median[1] / median[0], median[2] / median[0], median[3] / median[0]};
