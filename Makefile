@@ -115,11 +115,12 @@ parity: $(BUILD)/tests/test_qwen3_parity ## Qwen3's real tokenizer (fetched once
 	@json=$$(tools/fetch_tokenizer build/cache) && $< "$$json"
 
 KERNELCHECK_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/kernelcheck/*.c))
-$(BUILD)/kernelcheck: $(KERNELCHECK_OBJ) $(LIB)
+$(BUILD)/tests/kernelcheck: $(KERNELCHECK_OBJ) $(LIB)
+	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $^
-kernelcheck: $(BUILD)/kernelcheck ## every kernel of every backend this CPU has against the oracle, to the bit
+kernelcheck: $(BUILD)/tests/kernelcheck ## every kernel of every backend this CPU has against the oracle, to the bit
 	@$(RUN) $< models/demo.slm2
-kernelbench: $(BUILD)/kernelcheck ## what each kernel gains over the oracle, one thread
+kernelbench: $(BUILD)/tests/kernelcheck ## what each kernel gains over the oracle, one thread
 	@$(RUN) $< --bench
 
 lint: $(LIB) ## repository gates
@@ -147,5 +148,5 @@ include tests/check.mk
 -include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(KERNELCHECK_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
 
 include tests/conformance/conformance.mk
-include bench/distance.mk
-include bench/bench.mk
+-include bench/distance.mk
+-include bench/bench.mk

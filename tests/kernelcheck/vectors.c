@@ -22,10 +22,9 @@ static void expect(const float *y, const float *expected, size_t n, const char *
   CHECK_CASE(kc_guards_hold(y, n * sizeof *y), what);
 }
 
-static void check_quantize(const slm2_backend *b, uint32_t n, int pattern) {
+static void quantize_both(const slm2_backend *b, const float *x, uint32_t n, const char *what) {
   const slm2_backend *o = &slm2_backend_oracle;
-  const char *what = name_case(b, "quantize", n, pattern);
-  float *x = filled(n, pattern), *a = kc_output(n / 32 * sizeof(float), 4), *a0 = kc_output(n / 32 * sizeof(float), 4);
+  float *a = kc_output(n / 32 * sizeof(float), 4), *a0 = kc_output(n / 32 * sizeof(float), 4);
   int8_t *q = kc_output(n, 1), *q0 = kc_output(n, 1);
   bool fine = o->quantize(q0, a0, x, n);
   CHECK_CASE(b->quantize(q, a, x, n) == fine, what);
@@ -34,6 +33,28 @@ static void check_quantize(const slm2_backend *b, uint32_t n, int pattern) {
     CHECK_CASE(memcmp(q, q0, n) == 0, what);
   }
   CHECK_CASE(kc_guards_hold(q, n) && kc_guards_hold(a, n / 32 * sizeof(float)), what);
+}
+
+static void check_quantize(const slm2_backend *b, uint32_t n, int pattern) {
+  quantize_both(b, filled(n, pattern), n, name_case(b, "quantize", n, pattern));
+}
+
+/* Every tie, -126.5 to 126.5, in blocks whose scale is 1 or a power of two; and amax around 2^-100, below which a block is
+ * zero. */
+static void check_quantize_edges(const slm2_backend *b) {
+  float x[256 + 32];
+  for (int exponent = 0; exponent < 3; exponent++) {
+    const float unit = exponent == 0 ? 1.0f : exponent == 1 ? 0x1p-60f : 0x1p100f;
+    for (int i = 0; i < 288; i++) x[i] = (i % 32 == 0 ? 127.0f : (float)((i * 7) % 254 - 127) + 0.5f) * unit;
+    quantize_both(b, x, 288, name_case(b, "quantize ties", 288, KC_RANDOM));
+    kc_release();
+  }
+  for (int step = -3; step <= 3; step++) {
+    for (int i = 0; i < 32; i++) x[i] = i == 17 ? slm2_float_from_bits((uint32_t)(0x0d800000 + step)) : 0x1p-103f * (float)i;
+    for (int i = 8; i < 32; i++) x[i] = i == 17 ? x[i] : 0.0f;
+    quantize_both(b, x, 32, name_case(b, "quantize near 2^-100", 32, KC_RANDOM));
+    kc_release();
+  }
 }
 
 static void check_rmsnorm(const slm2_backend *b, uint32_t n, int pattern) {
@@ -149,6 +170,7 @@ int kc_check_vectors(void) {
       kc_release();
     }
     check_exp(b);
+    check_quantize_edges(b);
   }
   return test_end("kernelcheck vectors");
 }

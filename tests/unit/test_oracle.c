@@ -392,6 +392,10 @@ static void test_backends(void) {
   CHECK(slm2_backend_find("oracle", &be, &error) == SLM2_OK && be == &slm2_backend_oracle);
   CHECK(strcmp(slm2_backend_name(be), "oracle") == 0);
   CHECK(slm2_backend_find("auto", &be, &error) == SLM2_OK && be == slm2_backend_default());
+  for (uint32_t i = 0; slm2_backend_at(i) != NULL; i++) { /* what may be used is found by its name */
+    const char *name = slm2_backend_name(slm2_backend_at(i));
+    CHECK_CASE(slm2_backend_find(name, &be, &error) == SLM2_OK && be == slm2_backend_at(i), name);
+  }
   static const char *const unknown[] = {"", "oracl", "oracle2", "AUTO", "cuda"};
   be = NULL;
   for (size_t i = 0; i < 5; i++) {
