@@ -24,6 +24,9 @@ feed '/help\n/seed 12\n/stats\n/bogus\n/seed x\n' chat "$hf"
 checks=$((checks + 1))
 { [ "$code" -eq 0 ] && [ ! -s "$work/out" ] && grep -q '^/reset' "$work/err" && grep -q '^seed 12,' "$work/err" &&
   grep -q '/bogus: is not a command' "$work/err" && grep -q '^slm2: /seed: "x"' "$work/err"; } || fail "commands: $(cat "$work/err")"
+feed '/stats\n' chat "$hf" --threads 2 --backend oracle
+checks=$((checks + 1))
+grep -q 'backend oracle, threads 2$' "$work/err" || fail "/stats: $(cat "$work/err")"
 feed '/think Hi\n' chat "$hf" --temperature 0 --max-tokens 5
 cp "$work/out" "$work/a"
 "$slm2" run "$hf" -p '/think Hi' --temperature 0 --max-tokens 5 >"$work/b" 2>/dev/null
