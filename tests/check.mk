@@ -98,7 +98,7 @@ $(BUILD)/fuzz/%: tests/fuzz/%.c $(LIB)
 	@$(CC) $(FLAGS) -fsanitize=fuzzer -o $@ $< $(LIB)
 fuzz-programs: $(FUZZ_PROGRAMS)
 FUZZ = $(LEG) '$(SUBMAKE) $(FUZZ_BUILD) fuzz-programs && tests/fuzz/run.sh $(CHECK)/fuzz/fuzz $(CHECK)/gcc-O2/slm2 $(1)'
-leg-fuzz: check-base      ; $(call FUZZ,15)
+leg-fuzz: check-base      ; $(call FUZZ,30)
 leg-fuzz-long: check-base ; $(call FUZZ,1200)
 
 -include $(WASM_OBJ:.o=.d) $(FUZZ_PROGRAMS:=.d)
