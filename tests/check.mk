@@ -25,7 +25,7 @@ check-setup:
 # What several legs use: the command and mathcheck by gcc -O2.
 BASE = BUILD=$(CHECK)/gcc-O2 CC=gcc OPT="-O2"
 check-base:
-	@$(SUBMAKE) $(BASE) all $(CHECK)/gcc-O2/mathcheck
+	@$(SUBMAKE) -s $(BASE) all $(CHECK)/gcc-O2/mathcheck
 
 # native: compiler, options. All digests, all unit tests. QUIET: at -O3 GCC takes bounded loops for overflows (base/decimal.c).
 QUIET  = -Wno-stringop-overflow
