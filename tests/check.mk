@@ -62,7 +62,7 @@ BUILD_win-x64 = CC=x86_64-w64-mingw32-gcc AR=x86_64-w64-mingw32-ar EXTRA=-static
 RUN_win-x64   = env WINEDEBUG=-all WINEPREFIX=$(abspath $(CHECK))/wine wine
 $(CROSS:%=leg-%): leg-%:
 	$(LEG) '$(SUBMAKE) BUILD=$(HERE) $(BUILD_$*) all && RUN="$(RUN_$*)" $(GOLDEN) $(HERE) --short'
-leg-unit-%: leg-%
+$(UNITS:%=leg-unit-%): leg-unit-%: leg-%
 	$(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$* $(BUILD_$*) RUN="$(RUN_$*)" unit'
 
 # wasm32 without a libc or imports: the core and tests/wasm/digest.c, in node.
