@@ -10,7 +10,8 @@ GOLDEN  = tests/golden/run.sh
 NATIVE  = gcc-O2 gcc-O3-native gcc-O0 clang-O2 clang-O3-native clang-O0
 CROSS   = nehalem haswell aarch64 s390x i686 win-x64
 CHECKS  = sanitizers tsan bits $(NATIVE) $(CROSS) wasm32 math readers fuzz
-FULL    = sanitizers tsan bits $(NATIVE) $(CROSS) wasm32-all math-full readers-long fuzz-long unit-aarch64 unit-s390x unit-i686
+UNITS   = aarch64 s390x i686
+FULL    = sanitizers tsan bits $(NATIVE) $(CROSS) wasm32-all math-full readers-long fuzz-long $(UNITS:%=unit-%)
 
 .PHONY: check full check-setup check-base $(addprefix leg-,$(CHECKS) $(FULL)) fuzz-programs
 check: check-setup ## sanitizers, compilers, cross targets, math sample, fuzzing: under 15 minutes on two cores
