@@ -182,7 +182,7 @@ static void test_random_stops(const tiny_model *m) {
     slm2_generate_params p = {.sampler = {.top_p = 1, .repeat_penalty = 1}, .max_tokens = 30,
                               .n_stop = 1 + (uint32_t)(test_random(&state) % 4)};
     for (uint32_t i = 0; i < p.n_stop; i++) {
-      p.stop_bytes[i] = 2 + test_random(&state) % 6;
+      p.stop_bytes[i] = 2 + (size_t)(test_random(&state) % 6);
       for (size_t k = 0; k < p.stop_bytes[i]; k++) stops[i][k] = (char)('a' + test_random(&state) % 2);
       p.stop[i] = stops[i];
     }
