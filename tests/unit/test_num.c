@@ -161,13 +161,20 @@ static double half_value(uint32_t h) {
   return (h & 0x8000) != 0 ? -m * scale : m * scale;
 }
 
+/* The i386 ABI returns a float on the x87 stack, which makes every NaN a quiet one. */
+#ifdef __i386__
+#define QUIETED 0x400000u
+#else
+#define QUIETED 0u
+#endif
+
 /* Every f16, every border between two of them and the f32 on both sides of it: that fixes a monotonic function. */
 static void half_precision(void) {
   unsigned long bad = 0;
   for (uint32_t h = 0; h < 65536; h++) {
     uint32_t m = h & 0x3ff, got = slm2_float_bits(slm2_f16_to_f32((uint16_t)h)), sign = (h & 0x8000) << 16;
     if ((h >> 10 & 31) == 31) {
-      bad += got != (sign | 0x7f800000u | m << 13);
+      bad += (got | (m == 0 ? 0 : QUIETED)) != (sign | 0x7f800000u | m << 13 | (m == 0 ? 0 : QUIETED));
       bad += slm2_f32_to_f16(slm2_float_from_bits(got)) != (m == 0 ? h : ((h & 0x8000) | 0x7e00));
       continue;
     }
