@@ -1,6 +1,7 @@
 /* platform/posix.c: mapping, positioned reads, outputs that appear whole or not at all, links, memory. */
 #define _POSIX_C_SOURCE 200809L
 #define _DEFAULT_SOURCE
+#define _FILE_OFFSET_BITS 64
 
 #include "platform/platform.h"
 
