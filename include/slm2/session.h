@@ -30,10 +30,12 @@ SLM2_C_BEGIN
 typedef struct slm2_session slm2_session;
 
 #define SLM2_TILE_MAX 128u /* tokens computed side by side in prefill [D23] */
+#define SLM2_DRAFT_MAX 15u /* ids of an answer that may be computed ahead */
 
 typedef struct slm2_session_params {
   uint32_t context; /* positions, 1 .. max_positions of the model */
   uint32_t tile;    /* prefill tokens per pass, 1 .. SLM2_TILE_MAX; changes memory and speed, never bits */
+  uint32_t draft;   /* 0 .. SLM2_DRAFT_MAX: memory for speculation with drafts of so many ids; never changes bits */
   slm2_profile profile;
   slm2_kv_type kv;
   const slm2_backend *backend; /* NULL = slm2_backend_default() */
@@ -44,8 +46,9 @@ typedef struct slm2_session_params {
 /* The memory equation, term by term, in bytes. total = the block slm2_session_init takes. */
 typedef struct slm2_plan {
   uint64_t kv;      /* 2 * layers * kv_heads * head_dim * context * (4 or 2) */
-  uint64_t scratch; /* activations of one tile; per thread, attention scores of one row of the context */
+  uint64_t scratch; /* activations of one tile, or of 1 + draft tokens if that is more; per thread, attention scores of one row of the context */
   uint64_t logits;  /* vocab * 4 */
+  uint64_t drafts;  /* draft * vocab * 4: logits of what is computed ahead */
   uint64_t sampler; /* candidates and seen bits */
   uint64_t tokens;  /* context * 4 */
   uint64_t state;   /* the session struct and alignment */
@@ -119,10 +122,17 @@ typedef enum slm2_channel { SLM2_CHANNEL_ANSWER = 0, SLM2_CHANNEL_REASONING = 1 
 #define SLM2_MAX_STOP_BYTES 256u
 #define SLM2_TEXT_MAX 4096u /* text of one step: longest token, decoder and released stop prefix */
 
+/* Speculation: what the answer repeats from its timeline is guessed by looking up its last ids there, and computed in one
+ * pass with the token it follows. Guesses that turn out wrong are dropped. AUTO makes drafts, up to the session's longest,
+ * only as their past success pays for them: text that repeats nothing takes at most 3 % longer. */
+#define SLM2_SPECULATE_AUTO UINT32_MAX
+
 typedef struct slm2_generate_params {
   slm2_sampler_params sampler;
   uint32_t max_tokens; /* >= 1 */
   bool ignore_eos;     /* true: end tokens do not end (digests, benchmarks) */
+  uint32_t speculate;  /* 0: off; N: drafts of N ids, at most the session's draft; or SLM2_SPECULATE_AUTO. Time alone
+                          depends on it: events, timeline, logits and random words are the same */
   uint32_t n_stop;     /* stop strings, matched on bytes across tokens; never emitted */
   const char *stop[SLM2_MAX_STOP_STRINGS];
   size_t stop_bytes[SLM2_MAX_STOP_STRINGS]; /* 1 .. SLM2_MAX_STOP_BYTES each */
@@ -159,6 +169,9 @@ SLM2_NODISCARD slm2_status slm2_generator_next(slm2_generator *g, const slm2_can
                                                slm2_error *error);
 uint32_t slm2_generator_count(const slm2_generator *g); /* tokens sampled, the end token included */
 uint64_t slm2_generator_words_used(const slm2_generator *g);
+/* Ids computed ahead so far, and those of them that came to be on the timeline. */
+uint32_t slm2_generator_drafted(const slm2_generator *g);
+uint32_t slm2_generator_accepted(const slm2_generator *g);
 
 /* Where an answer under way stands: what a snapshot keeps of a generator (slm2/snapshot.h). */
 typedef struct slm2_generator_state {

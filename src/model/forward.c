@@ -304,13 +304,17 @@ slm2_status slm2_forward_tile(const slm2_forward *f, const uint32_t *ids, uint32
   return SLM2_OK;
 }
 
-slm2_status slm2_forward_logits(const slm2_forward *f, uint32_t t, uint32_t position, float *logits, const slm2_watch *watch,
-                                slm2_error *error) {
-  pass p = begin(f, 1, position + t, watch, error);
+slm2_status slm2_forward_logits(const slm2_forward *f, uint32_t t, uint32_t n, uint32_t position, float *logits,
+                                const slm2_watch *watch, slm2_error *error) {
+  pass p = begin(f, n, position + t, watch, error);
+  const size_t hidden = p.c->hidden, vocab = p.c->vocab;
   p.layer = p.c->layers;
-  p.kernels->rmsnorm(p.s->h, p.s->x + (size_t)t * p.c->hidden, f->model->final_norm, p.c->hidden, p.c->rms_eps);
+  for (uint32_t i = 0; i < n; i++)
+    p.kernels->rmsnorm(p.s->h + i * hidden, p.s->x + (t + i) * hidden, f->model->final_norm, p.c->hidden, p.c->rms_eps);
   show(&p, SLM2_STAGE_FINAL_NORM, p.s->h, p.c->hidden);
   SLM2_TRY(set_input(&p, p.s->h, p.c->hidden, "logits input"));
   SLM2_TRY(multiply(&p, &(products){1, {{SLM2_STAGE_LOGITS, logits, &f->model->logits}}}));
-  return p.kernels->finite(logits, p.c->vocab) ? SLM2_OK : not_finite(&p, "logits", 0);
+  for (uint32_t i = 0; i < n; i++)
+    if (!p.kernels->finite(logits + i * vocab, p.c->vocab)) return not_finite(&p, "logits", i);
+  return SLM2_OK;
 }

@@ -63,8 +63,8 @@ typedef struct slm2_watch {
  * stored, their residuals stay in the scratch. SLM2_E_NUMERICAL names stage, layer and position [D5]. */
 SLM2_NODISCARD slm2_status slm2_forward_tile(const slm2_forward *f, const uint32_t *ids, uint32_t n, uint32_t position,
                                              const slm2_watch *watch, slm2_error *error);
-/* Logits [vocab] of token t of the last tile, which began at position. */
-SLM2_NODISCARD slm2_status slm2_forward_logits(const slm2_forward *f, uint32_t t, uint32_t position, float *logits,
+/* Logits [n, vocab] of tokens t .. t + n - 1 of the last tile, which began at position. */
+SLM2_NODISCARD slm2_status slm2_forward_logits(const slm2_forward *f, uint32_t t, uint32_t n, uint32_t position, float *logits,
                                                const slm2_watch *watch, slm2_error *error);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "num/fp_env.h"
-#include "session/session.h"
+#include "session/speculate.h"
 #include "session/stop.h"
 #include "tokenizer/section.h"
 
@@ -15,6 +15,7 @@ struct slm2_generator {
   uint32_t length; /* of the session after the last step: somebody else's changes are noticed */
   slm2_sampler_params sampler;
   slm2_rng rng;
+  slm2_speculation speculation;
   uint32_t max_tokens, count;
   uint32_t pending; /* sampled, not yet appended; or SLM2_NO_TOKEN */
   bool ignore_eos, ended;
@@ -36,6 +37,8 @@ const char *slm2_finish_name(slm2_finish finish) {
 size_t slm2_generator_bytes(void) { return sizeof(slm2_generator); }
 uint32_t slm2_generator_count(const slm2_generator *g) { return g->count; }
 uint64_t slm2_generator_words_used(const slm2_generator *g) { return g->rng.words_used; }
+uint32_t slm2_generator_drafted(const slm2_generator *g) { return g->speculation.drafted; }
+uint32_t slm2_generator_accepted(const slm2_generator *g) { return g->speculation.accepted; }
 
 /* --- starting ---------------------------------------------------------------- */
 
@@ -80,6 +83,10 @@ static slm2_status check_start(const slm2_session *s, const slm2_generate_params
   SLM2_TRY(check_stop_strings(s, params, error));
   if (params->max_tokens == 0)
     return slm2_fail(error, SLM2_E_ARGUMENT, "generate", "max_tokens", SLM2_NO_OFFSET, "at least one token must be allowed");
+  if (params->speculate != SLM2_SPECULATE_AUTO && params->speculate > s->params.draft)
+    return slm2_fail(error, SLM2_E_ARGUMENT, "generate", "speculate", SLM2_NO_OFFSET,
+                     "drafts of %u are asked for, and the session has memory for drafts of %u", (uint64_t)params->speculate,
+                     (uint64_t)s->params.draft);
   if (!s->has_logits)
     return slm2_fail(error, SLM2_E_ARGUMENT, "generate", NULL, SLM2_NO_OFFSET,
                      "the session has no logits: append a prompt first");
@@ -105,6 +112,7 @@ static slm2_status start(void *mem, size_t mem_bytes, slm2_session *s, const slm
   g->length = s->length;
   g->sampler = params->sampler;
   slm2_rng_init(&g->rng, params->sampler.seed);
+  slm2_speculation_init(&g->speculation, s, params->speculate);
   g->max_tokens = params->max_tokens;
   g->pending = SLM2_NO_TOKEN;
   g->ignore_eos = params->ignore_eos;
@@ -187,7 +195,8 @@ static slm2_status sample(slm2_generator *g, const slm2_cancel *cancel, slm2_tok
   if (cancel != NULL && atomic_load_explicit(cancel, memory_order_relaxed) != 0)
     return slm2_fail(error, SLM2_E_CANCELLED, "generate", NULL, SLM2_NO_OFFSET, "cancelled after %u tokens", (uint64_t)g->count);
   if (g->pending != SLM2_NO_TOKEN) {
-    SLM2_TRY(slm2_session_append(s, &g->pending, 1, &(slm2_run){.cancel = cancel}, error));
+    const uint32_t room = g->max_tokens - g->count - 1; /* tokens that can be appended after this one */
+    SLM2_TRY(slm2_speculation_append(&g->speculation, s, g->pending, room, cancel, error));
     g->pending = SLM2_NO_TOKEN;
     g->length = e->position = s->length;
   }

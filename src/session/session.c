@@ -18,17 +18,19 @@ static slm2_session *place(slm2_arena *a, const slm2_header *header, const slm2_
   plan->tokens = (uint64_t)params->context * sizeof *parts->ids;
   parts->ids = slm2_arena_take(a, plan->tokens, 1);
   plan->logits = (uint64_t)c->vocab * sizeof *parts->logits;
-  parts->logits = slm2_arena_take(a, plan->logits, 1);
+  plan->drafts = params->draft * plan->logits;
+  parts->logits = slm2_arena_take(a, plan->logits + plan->drafts, 1);
   plan->sampler = (uint64_t)c->vocab * sizeof *parts->candidates + c->vocab / 8 + 1;
   parts->candidates = slm2_arena_take(a, c->vocab, sizeof *parts->candidates);
   parts->seen = slm2_arena_take(a, c->vocab / 8 + 1, 1);
-  plan->scratch = slm2_scratch_place(a, c, params->profile, params->tile, params->context,
+  const uint32_t batch = params->draft + 1; /* a token and its draft */
+  plan->scratch = slm2_scratch_place(a, c, params->profile, params->tile > batch ? params->tile : batch, params->context,
                                      params->pool == NULL ? 1 : params->pool->n_threads, &parts->forward.scratch);
   plan->kv = slm2_kv_bytes(c, params->kv, params->context);
   uint8_t *kv = slm2_arena_take(a, plan->kv, 1);
   if (kv != NULL) parts->forward.kv = slm2_kv_place(kv, c, params->kv, params->context);
   plan->total = a->used;
-  plan->state = plan->total - plan->kv - plan->scratch - plan->logits - plan->sampler - plan->tokens;
+  plan->state = plan->total - plan->kv - plan->scratch - plan->logits - plan->drafts - plan->sampler - plan->tokens;
   return s;
 }
 
@@ -42,6 +44,9 @@ static slm2_status check_params(const slm2_config *c, const slm2_session_params 
   uint32_t max = c->max_positions < angle_limit ? c->max_positions : angle_limit;
   if (params->context == 0 || params->context > max) return bad_parameter(error, "context", params->context, max);
   if (params->tile == 0 || params->tile > SLM2_TILE_MAX) return bad_parameter(error, "tile", params->tile, SLM2_TILE_MAX);
+  if (params->draft > SLM2_DRAFT_MAX)
+    return slm2_fail(error, SLM2_E_ARGUMENT, "session", "draft", SLM2_NO_OFFSET, "%u is outside 0 .. %u",
+                     (uint64_t)params->draft, (uint64_t)SLM2_DRAFT_MAX);
   if (params->profile != SLM2_PROFILE_F32 && params->profile != SLM2_PROFILE_Q8)
     return slm2_fail(error, SLM2_E_ARGUMENT, "session", "profile", SLM2_NO_OFFSET, "%u is no profile", (uint64_t)params->profile);
   if (params->kv != SLM2_KV_F32 && params->kv != SLM2_KV_F16)
@@ -89,6 +94,7 @@ slm2_status slm2_session_init(void *mem, uint64_t mem_bytes, const slm2_model *m
   s->forward.profile = params->profile;
   s->length = 0;
   s->has_logits = false;
+  slm2_session_drop_ahead(s);
   *out = s;
   return SLM2_OK;
 }
@@ -121,7 +127,7 @@ static slm2_status tile_logits(slm2_session *s, uint32_t n, uint32_t position, c
   const slm2_watch watch = {run->cancel, run->tap, run->tap_user};
   s->has_logits = false; /* overwritten from here on */
   for (uint32_t t = run->each_logits != NULL ? 0 : n - 1; t < n; t++) {
-    SLM2_TRY(slm2_forward_logits(&s->forward, t, position, s->logits, &watch, error));
+    SLM2_TRY(slm2_forward_logits(&s->forward, t, 1, position, s->logits, &watch, error));
     if (run->each_logits != NULL) SLM2_TRY(run->each_logits(run->user, position + t, s->logits));
   }
   return SLM2_OK;
@@ -131,6 +137,7 @@ SLM2_NOINLINE static slm2_status append(slm2_session *s, const uint32_t *ids, ui
                                         slm2_error *error) {
   const bool last_logits = !run->no_logits || run->each_logits != NULL;
   const slm2_watch watch = {run->cancel, run->tap, run->tap_user};
+  slm2_session_drop_ahead(s);
   for (uint32_t done = 0; done < n;) {
     uint32_t tile = n - done < s->params.tile ? n - done : s->params.tile, position = s->length + done;
     SLM2_TRY(slm2_forward_tile(&s->forward, ids + done, tile, position, &watch, error));
@@ -158,6 +165,7 @@ slm2_status slm2_session_rewind(slm2_session *s, uint32_t length, slm2_error *er
     return slm2_fail(error, SLM2_E_ARGUMENT, "rewind", "length", SLM2_NO_OFFSET, "%u is beyond the %u tokens computed",
                      (uint64_t)length, (uint64_t)s->length);
   if (length < s->length) s->has_logits = false;
+  slm2_session_drop_ahead(s);
   s->length = length;
   return SLM2_OK;
 }

@@ -276,6 +276,7 @@ slm2_status slm2_snapshot_restore(const slm2_snapshot *p, slm2_session *s, slm2_
   SLM2_TRY(read_kv(p, NULL, error));
   s->length = 0; /* until all of it is there */
   s->has_logits = false;
+  slm2_session_drop_ahead(s);
   SLM2_TRY(read_front(p, s, NULL, error));
   SLM2_TRY(read_kv(p, s, error));
   s->length = p->length;
