@@ -1,0 +1,43 @@
+/**
+ * error.js: the one kind of error that this package throws. The code is stable; the message is one line in plain words with
+ * the numbers in it.
+ *
+ * Codes of the core are those of slm2/status.h: ARGUMENT, MEMORY, IO, FORMAT, JSON, VERSION, INTEGRITY, UNSUPPORTED,
+ * UNSUPPORTED_QUANTIZATION, DIMENSION_MISMATCH, WEIGHT, TOKEN, CHAT, CONTEXT_OVERFLOW, NUMERICAL, CANCELLED,
+ * INTERNAL_INVARIANT. Codes of the browser around it:
+ *   NOT_ISOLATED  the page lacks a header or a feature: engine.capabilities.why() says which
+ *   NO_MODEL      nothing is loaded
+ *   IN_USE        another tab has the model
+ *   TAKEN         another tab took the model over
+ *   QUOTA         the browser's storage is full
+ *   NO_STORAGE    the browser has no storage, or refuses it
+ *   NOT_FOUND     no such model is stored
+ *   NETWORK       the page's own server did not deliver
+ *   POISONED      the engine broke and was ended; restart() makes a new one
+ *   ABORTED       an AbortSignal, stop() or unload() ended the request
+ *   CLOSED        close() was called
+ */
+
+/** What a request had made before it ended. @typedef {{ids: number[], text: string, reasoning: string}} Tokens */
+
+export class Slm2Error extends Error {
+  /**
+   * @param {string} code
+   * @param {string} message
+   * @param {Record<string, unknown>} [details] names and numbers of the message, for programs
+   * @param {Tokens} [tokens] of a generation that broke off
+   */
+  constructor(code, message, details = {}, tokens = undefined) {
+    super(message);
+    this.code = code;
+    this.details = details;
+    this.tokens = tokens;
+  }
+
+  /** As other APIs do, an aborted request has the name AbortError. */
+  get name() { return this.code === "ABORTED" ? "AbortError" : "Slm2Error"; }
+}
+
+/** The error of a request that a signal ended. @param {string} what @param {AbortSignal} [signal] @param {Tokens} [tokens] */
+export const aborted = (what, signal, tokens) =>
+  new Slm2Error("ABORTED", `${what} was aborted`, { reason: signal?.reason }, tokens);
