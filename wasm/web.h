@@ -38,8 +38,7 @@ enum slm2_web_word {
 typedef struct slm2_web_plan_terms {
   uint64_t version, pages, total, file, index, kv, scratch, logits, sampler, tokens, state, session, work, stacks, rings, low;
   uint64_t at_stacks, at_work, at_file, at_index, at_session;
-  uint64_t context, profile, kv_type, tile, threads, input_max, max_positions, largest_context;
-  uint64_t zero[3];
+  uint64_t context, profile, kv_type, tile, threads, input_max, max_positions, largest_context, limit, drafts, draft;
 } slm2_web_plan_terms;
 _Static_assert(sizeof(slm2_web_plan_terms) == 32 * 8, "docs/PROTOCOL.md");
 
