@@ -20,6 +20,8 @@
 
 /** What a request had made before it ended. @typedef {{ids: number[], text: string, reasoning: string}} Tokens */
 
+/** @typedef {{code: string, message: string, details: Record<string, unknown>}} PlainError */
+
 export class Slm2Error extends Error {
   /**
    * @param {string} code
@@ -36,6 +38,16 @@ export class Slm2Error extends Error {
 
   /** As other APIs do, an aborted request has the name AbortError. */
   get name() { return this.code === "ABORTED" ? "AbortError" : "Slm2Error"; }
+
+  /** For a message between threads: what a structured clone would lose. @param {unknown} e @returns {PlainError} */
+  static plain(e) {
+    if (e instanceof Slm2Error) return { code: e.code, message: e.message, details: e.details };
+    const other = /** @type {Error} */ (e);
+    return { code: "INTERNAL_INVARIANT", message: `${other.name}: ${other.message}`, details: { stack: other.stack } };
+  }
+
+  /** @param {PlainError} plain */
+  static from({ code, message, details }) { return new Slm2Error(code, message, details); }
 }
 
 /** The error of a request that a signal ended. @param {string} what @param {AbortSignal} [signal] @param {Tokens} [tokens] */

@@ -27,6 +27,9 @@ export const WORD = Object.freeze({
 
 export const STATE = Object.freeze({ EMPTY: 0, OPENING: 1, READY: 2, BUSY: 3, POISONED: 4, CLOSED: 5 });
 
+/** The word of the mailbox that says whose turn it is. */
+export const MAIL = Object.freeze({ FREE: 0, ASKED: 1, ANSWERED: 2, FAILED: 3 });
+
 export const TURN = Object.freeze({ IDLE: 0, MORE: 1, FULL: 2, CLOSED: 3, POISONED: 4 });
 
 export const COMMAND = Object.freeze({ OPEN: 1, GENERATE: 2, COUNT: 3, DIGEST: 4, RESET: 5, CLOSE: 6 });
