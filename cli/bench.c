@@ -18,18 +18,19 @@ static const char help[] =
   "  --json             all figures as one JSON object\n"
   "  --context N        positions in the context (default: what the two lists need)\n" CLI_COMPUTING_HELP
   "\n"
-  "Reading answers one token at a time costs the weights and the keys and values so far, once each: \"share\" is that many\n"
-  "bytes against what the same number of threads read from memory in a plain loop, in the same minute. It can exceed 100 %\n"
-  "where that loop is not the machine's best, and a model that fits into the caches exceeds it by far.\n"
-  "\"fresh\" times begin with opening the file; whether its pages are in memory is the system's matter: a first run after\n"
-  "a start of the machine reads the disk. Subnormal numbers have been timed on x86-64 only; nobody has tried arm64 yet.\n"
+  "A token of an answer costs reading the weights and the keys and values so far, once each. The bound is how fast the same\n"
+  "number of threads read this much when they do nothing else, just before or after: the best of several passes over the\n"
+  "file and over other memory.\n"
+  "First tokens: \"cold\" reads the file from the disk (where the system can be made to forget it), \"warm\" finds it in\n"
+  "memory and maps it, both from opening the file on; \"again\" is a prompt of one token when all is open.\n"
+  "Subnormal numbers have been timed on x86-64 only; nobody has tried arm64 yet.\n"
   "\n"
   "Examples:\n"
   "  slm2 bench models/demo.slm2 --quick\n"
   "  slm2 bench m.slm2 --threads 1 --kv f16 --decode 0,4096,16384 --json\n";
 
-#define STREAM_BYTES ((uint64_t)512 << 20) /* larger than caches */
-#define QUICK_STREAM_BYTES ((uint64_t)64 << 20)
+#define MEMORY_BYTES ((uint64_t)512 << 20) /* larger than caches */
+#define QUICK_MEMORY_BYTES ((uint64_t)128 << 20)
 #define MIN_REPEATS 3u
 
 typedef struct bench {
@@ -42,6 +43,16 @@ typedef struct bench {
   const char *phase;
   slm2_tlb_counter *tlb;
 } bench;
+
+double bench_median(double *values, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++) {
+    double x = values[i];
+    uint32_t k = i;
+    for (; k > 0 && values[k - 1] > x; k--) values[k] = values[k - 1];
+    values[k] = x;
+  }
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
 
 /* --- what to measure ----------------------------------------------------------- */
 
@@ -140,32 +151,42 @@ static void close_model(bench *b) {
   if (b->model.model != NULL) cli_model_close(&b->model);
 }
 
-/* From a path to a first token, anew each time; the last model and session stay open. */
+/* From a path to a first token; the model and session stay open. */
+static int open_and_answer(bench *b, double *load, double *first) {
+  close_model(b);
+  uint64_t start = slm2_clock_ns();
+  int code = cli_model_open(&b->model, b->o->file);
+  if (code == CLI_OK) code = cli_session_open(&b->session, &b->model, &b->o->setup, b->r->context);
+  *load = cli_ms(slm2_clock_ns() - start);
+  if (code == CLI_OK) code = append(b, b->ids, 1, false);
+  if (code == CLI_OK) (void)best(b);
+  *first = cli_ms(slm2_clock_ns() - start);
+  return code;
+}
+
 static int measure_first_token(bench *b) {
   bench_result *r = b->r;
-  double load[BENCH_REPEATS], fresh[BENCH_REPEATS], warm[BENCH_REPEATS];
+  double cold[BENCH_REPEATS], load[BENCH_REPEATS], warm[BENCH_REPEATS], again[BENCH_REPEATS];
   int code = CLI_OK;
-  for (uint32_t i = 0; i < r->repeats && code == CLI_OK; i++) {
+  r->cold = true;
+  for (uint32_t i = 0; i < r->repeats && r->cold && code == CLI_OK; i++) {
     close_model(b);
-    uint64_t start = slm2_clock_ns();
-    code = cli_model_open(&b->model, b->o->file);
-    if (code == CLI_OK) code = cli_session_open(&b->session, &b->model, &b->o->setup, r->context);
-    load[i] = cli_ms(slm2_clock_ns() - start);
-    if (code == CLI_OK) code = append(b, b->ids, 1, false);
-    if (code == CLI_OK) (void)best(b);
-    fresh[i] = cli_ms(slm2_clock_ns() - start);
+    r->cold = slm2_forget_file(b->o->file);
+    if (r->cold) code = open_and_answer(b, &load[i], &cold[i]);
   }
+  for (uint32_t i = 0; i < r->repeats && code == CLI_OK; i++) code = open_and_answer(b, &load[i], &warm[i]);
   for (uint32_t i = 0; i < r->repeats && code == CLI_OK; i++) {
     uint64_t start = slm2_clock_ns();
     code = rewind_to(b, 0);
     if (code == CLI_OK) code = append(b, b->ids, 1, false);
     if (code == CLI_OK) (void)best(b);
-    warm[i] = cli_ms(slm2_clock_ns() - start);
+    again[i] = cli_ms(slm2_clock_ns() - start);
   }
   if (code != CLI_OK) return code;
+  r->first_cold_ms = r->cold ? bench_median(cold, r->repeats) : 0;
   r->load_ms = bench_median(load, r->repeats);
-  r->first_fresh_ms = bench_median(fresh, r->repeats);
   r->first_warm_ms = bench_median(warm, r->repeats);
+  r->first_again_ms = bench_median(again, r->repeats);
   return CLI_OK;
 }
 
@@ -216,15 +237,16 @@ static int measure_memory(bench *b) {
 }
 
 /* From the longest context down: what is before a shorter one stays. Reading memory and decoding take turns. */
-static int measure_decode(bench *b, bench_stream *stream) {
+static int measure_decode(bench *b, const bench_memory *memory) {
   bench_result *r = b->r;
-  double rates[BENCH_REPEATS], reads[BENCH_REPEATS];
+  double rates[BENCH_REPEATS], reads[BENCH_REPEATS], shares[BENCH_REPEATS];
   uint64_t faults = 0, misses = 0, before = 0, after = 0, n = 0;
   r->tlb_counted = b->tlb != NULL;
   for (uint32_t k = r->decode.n; k-- > 0;) {
+    double bytes = (double)r->weight_bytes + kv_bytes(b, r->decode.at[k] + (r->tokens - 1) / 2.0);
+    double read = bench_memory_read(memory, b->session.threads);
     for (uint32_t i = 0; i < r->repeats; i++) {
       cli_progress_show(&b->progress, "decode", (r->decode.n - 1 - k) * r->repeats + i, r->decode.n * r->repeats);
-      reads[i] = bench_stream_read(stream);
       slm2_usage usage = slm2_usage_now();
       r->tlb_counted = r->tlb_counted && slm2_tlb_read(b->tlb, &before);
       int code = decode(b, r->decode.at[k], &rates[i]);
@@ -233,11 +255,16 @@ static int measure_decode(bench *b, bench_stream *stream) {
       faults += slm2_usage_now().minor_faults - usage.minor_faults;
       misses += after - before;
       n += r->tokens;
+      double next = bench_memory_read(memory, b->session.threads);
+      reads[i] = read > next ? read : next;
+      shares[i] = rates[i] * bytes / reads[i];
+      read = next;
     }
     r->decode_at[k] = (bench_decode){
       .tokens_per_second = bench_median(rates, r->repeats),
-      .bytes_per_token = (double)r->weight_bytes + kv_bytes(b, r->decode.at[k] + (r->tokens - 1) / 2.0),
+      .bytes_per_token = bytes,
       .bytes_per_second = bench_median(reads, r->repeats),
+      .share = bench_median(shares, r->repeats),
     };
   }
   r->faults_per_token = (double)faults / (double)n;
@@ -262,13 +289,12 @@ static int measure(bench *b) {
   if (code == CLI_OK) code = measure_prefill(b);
   if (code == CLI_OK) code = measure_memory(b);
   if (code != CLI_OK) return code;
-  uint64_t bytes = o->quick ? QUICK_STREAM_BYTES : STREAM_BYTES;
-  bench_stream stream;
-  code = bench_stream_open(&stream, bytes, o->setup.threads);
+  bench_memory memory;
+  code = bench_memory_open(&memory, &b->model.file, o->quick ? QUICK_MEMORY_BYTES : MEMORY_BYTES, b->session.threads);
   if (code != CLI_OK) return code;
-  code = measure_decode(b, &stream);
-  bench_stream_close(&stream);
-  if (code == CLI_OK) code = bench_measure_bandwidth(o, r, bytes);
+  code = measure_decode(b, &memory);
+  if (code == CLI_OK) code = bench_measure_bandwidth(o, r, &memory);
+  bench_memory_close(&memory);
   if (code == CLI_OK) code = bench_measure_subnormal(o, r);
   return code;
 }

@@ -1,5 +1,6 @@
-/* cli/bench.h: what the parts of `slm2 bench` share: bench.c measures the model, bench_machine.c the machine,
- * bench_report.c says it. Every figure is the median of its repeats. */
+/* cli/bench.h: what the parts of `slm2 bench` share: bench.c measures the model, bench_read.c the machine's memory,
+ * bench_subnormal.c what subnormal numbers cost, bench_report.c says it. Every figure is the median of its repeats,
+ * but what memory gives is the best: it is a bound. */
 #ifndef SLM2_CLI_BENCH_H
 #define SLM2_CLI_BENCH_H
 
@@ -24,7 +25,8 @@ typedef struct bench_list {
 typedef struct bench_decode {
   double tokens_per_second;
   double bytes_per_token;  /* weights once, and the keys and values in use */
-  double bytes_per_second; /* what the machine reads meanwhile, between the repeats, with as many threads */
+  double bytes_per_second; /* what as many threads read at best, just before or after */
+  double share;            /* of that */
 } bench_decode;
 
 typedef struct bench_bandwidth {
@@ -40,7 +42,9 @@ typedef struct bench_result {
   char identity[65];
   uint32_t context, tokens, repeats; /* in effect */
   uint64_t file_bytes, weight_bytes; /* of the file; of the weights and norms that a token reads */
-  double load_ms, first_fresh_ms, first_warm_ms;
+  double load_ms, first_warm_ms, first_again_ms; /* all with the file in memory */
+  bool cold;                                     /* first_cold_ms: without it */
+  double first_cold_ms;
   bench_list prefill, decode;
   double prefill_rate[BENCH_POINTS]; /* tokens a second */
   bench_decode decode_at[BENCH_POINTS];
@@ -56,20 +60,22 @@ typedef struct bench_result {
 
 double bench_median(double *values, uint32_t n); /* sorts them */
 
-/* --- bench_machine.c ----------------------------------------------------------- */
+/* --- bench_read.c ------------------------------------------------------------- */
 
-/* Memory larger than caches, and threads that read it. */
-typedef struct bench_stream {
+/* What is read: the file, mapped, and other memory of `bytes` bytes, whole MiB and more than caches hold. */
+typedef struct bench_memory {
+  const uint8_t *file;
   uint64_t *words;
-  uint64_t bytes;
-  slm2_threads *threads;
-  _Atomic(uint64_t) sum;
-} bench_stream;
-int bench_stream_open(bench_stream *s, uint64_t bytes, uint32_t threads);
-double bench_stream_read(bench_stream *s); /* all of it once; bytes a second */
-void bench_stream_close(bench_stream *s);
-/* 1, 2, 4 .. up to threads and threads itself. */
-int bench_measure_bandwidth(const bench_options *o, bench_result *r, uint64_t bytes);
+  uint64_t file_bytes, bytes;
+} bench_memory;
+int bench_memory_open(bench_memory *m, const slm2_mapping *file, uint64_t bytes, const slm2_threads *threads);
+double bench_memory_read(const bench_memory *m, const slm2_threads *threads); /* bytes a second, at best */
+void bench_memory_close(bench_memory *m);
+/* With 1, 2, 4 .. up to o's threads and with all of them. */
+int bench_measure_bandwidth(const bench_options *o, bench_result *r, const bench_memory *m);
+
+/* --- bench_subnormal.c -------------------------------------------------------- */
+
 int bench_measure_subnormal(const bench_options *o, bench_result *r);
 
 /* --- bench_report.c ---------------------------------------------------------------- */

@@ -3,9 +3,6 @@
 
 #include <stdio.h>
 
-/* Share of what the machine's memory would allow. */
-static double share(const bench_decode *d) { return d->tokens_per_second * d->bytes_per_token / d->bytes_per_second; }
-
 static void line(cli_text *t, const char *name, double value, const char *unit) {
   cli_text_print(t, "  %-26s %10.2f %s\n", name, value, unit);
 }
@@ -16,7 +13,7 @@ static void print_decode(cli_text *t, const bench_result *r) {
     const bench_decode *d = &r->decode_at[i];
     snprintf(name, sizeof name, "decode after %u", r->decode.at[i]);
     cli_text_print(t, "  %-26s %10.2f tok/s   %.1f %% of the bound (%.1f MB a token, %.2f GB/s)\n", name, d->tokens_per_second,
-                   100 * share(d), d->bytes_per_token / 1e6, d->bytes_per_second / 1e9);
+                   100 * d->share, d->bytes_per_token / 1e6, d->bytes_per_second / 1e9);
   }
 }
 
@@ -31,8 +28,10 @@ void bench_print_table(cli_text *t, const bench_options *o, const bench_result *
   }
   print_decode(t, r);
   line(t, "load", r->load_ms, "ms");
-  line(t, "first token, fresh mapping", r->first_fresh_ms, "ms, load included");
-  line(t, "first token, warm", r->first_warm_ms, "ms");
+  if (r->cold) line(t, "first token, cold", r->first_cold_ms, "ms, load from the disk included");
+  else cli_text_print(t, "  %-26s not available\n", "first token, cold");
+  line(t, "first token, warm", r->first_warm_ms, "ms, load included");
+  line(t, "first token, again", r->first_again_ms, "ms");
   for (uint32_t i = 0; i < r->n_bandwidth; i++) {
     snprintf(name, sizeof name, "memory read, %u thread%s", r->bandwidth[i].threads, r->bandwidth[i].threads == 1 ? "" : "s");
     line(t, name, r->bandwidth[i].bytes_per_second / 1e9, "GB/s");
@@ -65,7 +64,7 @@ static void json_lists(cli_text *t, const bench_result *r) {
     cli_text_print(t, "%s{\"after\":%u", i == 0 ? "" : ",", r->decode.at[i]);
     json_number(t, "tokens_per_second", d->tokens_per_second);
     cli_text_print(t, ",\"bytes_per_token\":%.0f,\"read_bytes_per_second\":%.0f", d->bytes_per_token, d->bytes_per_second);
-    json_number(t, "share", share(d));
+    json_number(t, "share", d->share);
     cli_text_puts(t, "}");
   }
   cli_text_puts(t, "],\"bandwidth\":[");
@@ -85,8 +84,10 @@ void bench_print_json(cli_text *t, const bench_options *o, const bench_result *r
                  (unsigned long long)r->weight_bytes);
   json_lists(t, r);
   json_number(t, "load_ms", r->load_ms);
-  json_number(t, "first_token_fresh_ms", r->first_fresh_ms);
+  if (r->cold) json_number(t, "first_token_cold_ms", r->first_cold_ms);
+  else cli_text_puts(t, ",\"first_token_cold_ms\":null");
   json_number(t, "first_token_warm_ms", r->first_warm_ms);
+  json_number(t, "first_token_again_ms", r->first_again_ms);
   if (r->usage.peak_rss != 0) cli_text_print(t, ",\"peak_rss\":%llu", (unsigned long long)r->usage.peak_rss);
   else cli_text_puts(t, ",\"peak_rss\":null");
   cli_text_print(t, ",\"session_bytes\":%llu,\"minor_faults\":%llu,\"major_faults\":%llu", (unsigned long long)r->session_bytes,

@@ -19,4 +19,8 @@ slm2_tlb_counter *slm2_tlb_open(void);
 bool slm2_tlb_read(const slm2_tlb_counter *counter, uint64_t *misses); /* since open; false: never counted so far */
 void slm2_tlb_close(slm2_tlb_counter *counter);                        /* NULL is fine */
 
+/* Makes the system drop the pages of a file that it keeps in memory, so that the next reader waits for the disk. false: it
+ * did not, since it cannot or others hold them. */
+bool slm2_forget_file(const char *path);
+
 #endif

@@ -1,12 +1,16 @@
-/* platform/usage_posix.c: usage.h by getrusage, and by perf_event_open where there is Linux. */
+/* platform/usage_posix.c: usage.h by getrusage, and where there is Linux by perf_event_open, posix_fadvise
+ * and mincore. */
 #define _DEFAULT_SOURCE  /* syscall on glibc */
 #define _DARWIN_C_SOURCE
 
 #include "platform/usage.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <linux/perf_event.h>
@@ -74,3 +78,39 @@ void slm2_tlb_close(slm2_tlb_counter *counter) {
   close(counter->fd);
   free(counter);
 }
+
+#ifdef __linux__
+#define WINDOW_PAGES 4096u
+
+/* Pages of the file in memory. */
+static uint64_t resident_pages(int fd, uint64_t bytes, uint64_t page) {
+  unsigned char in_memory[WINDOW_PAGES];
+  uint64_t n = 0;
+  for (uint64_t at = 0; at < bytes; at += WINDOW_PAGES * page) {
+    const size_t length = (size_t)(bytes - at < WINDOW_PAGES * page ? bytes - at : WINDOW_PAGES * page);
+    void *map = mmap(NULL, length, PROT_READ, MAP_PRIVATE, fd, (off_t)at);
+    if (map == MAP_FAILED) return bytes;
+    if (mincore(map, length, in_memory) != 0) memset(in_memory, 1, sizeof in_memory);
+    munmap(map, length);
+    for (uint64_t i = 0; i * page < length; i++) n += in_memory[i] & 1;
+  }
+  return n;
+}
+
+bool slm2_forget_file(const char *path) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  struct stat st;
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  bool done = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fsync(fd) == 0; /* pages not yet written cannot be dropped */
+  done = done && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
+  done = done && resident_pages(fd, (uint64_t)st.st_size, page) <= (uint64_t)st.st_size / page / 64;
+  close(fd);
+  return done;
+}
+#else
+bool slm2_forget_file(const char *path) {
+  (void)path;
+  return false;
+}
+#endif

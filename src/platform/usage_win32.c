@@ -25,3 +25,8 @@ bool slm2_tlb_read(const slm2_tlb_counter *counter, uint64_t *misses) {
 }
 
 void slm2_tlb_close(slm2_tlb_counter *counter) { (void)counter; }
+
+bool slm2_forget_file(const char *path) {
+  (void)path;
+  return false;
+}

@@ -1,93 +1,9 @@
-/* cli/bench_machine.c: what `slm2 bench` asks of the machine itself: how fast memory is read, and what subnormal numbers
- * cost. The reading is a plain loop, so it is what C can do here and no record. */
+/* cli/bench_subnormal.c: what subnormal numbers cost on this machine. */
 #include "cli/bench.h"
-
-#include <stdlib.h>
 
 #include "base/bytes.h"
 #include "kernel/kernel.h"
 #include "kernel/weights.h"
-
-double bench_median(double *values, uint32_t n) {
-  for (uint32_t i = 1; i < n; i++) {
-    double x = values[i];
-    uint32_t k = i;
-    for (; k > 0 && values[k - 1] > x; k--) values[k] = values[k - 1];
-    values[k] = x;
-  }
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-/* --- reading --------------------------------------------------------------------- */
-
-#define UNIT_WORDS ((size_t)1 << 17) /* 1 MiB, what a thread takes at a time */
-#define WAYS 8u                      /* sums side by side: the adds must not be what is waited for */
-
-static void fill_units(void *context, uint32_t thread, uint32_t begin, uint32_t end) {
-  bench_stream *s = context;
-  (void)thread;
-  for (size_t i = begin * UNIT_WORDS; i < end * UNIT_WORDS; i++) s->words[i] = i; /* untouched pages would all be one */
-}
-
-static void read_units(void *context, uint32_t thread, uint32_t begin, uint32_t end) {
-  bench_stream *s = context;
-  (void)thread;
-  uint64_t sum[WAYS] = {0}, total = 0;
-  for (const uint64_t *p = s->words + begin * UNIT_WORDS, *stop = s->words + end * UNIT_WORDS; p < stop; p += WAYS)
-    for (uint32_t k = 0; k < WAYS; k++) sum[k] += p[k];
-  for (uint32_t k = 0; k < WAYS; k++) total += sum[k];
-  atomic_fetch_add(&s->sum, total);
-}
-
-static void run_units(bench_stream *s, slm2_job_fn *job) {
-  const slm2_pool *pool = slm2_threads_pool(s->threads);
-  pool->run(pool->self, job, s, (uint32_t)(s->bytes / (UNIT_WORDS * sizeof *s->words)), 1);
-}
-
-int bench_stream_open(bench_stream *s, uint64_t bytes, uint32_t threads) {
-  slm2_error error = {0};
-  void *memory = NULL;
-  s->words = NULL;
-  s->bytes = bytes;
-  atomic_store(&s->sum, 0);
-  if (slm2_threads_create(threads, &s->threads, &error) != SLM2_OK) return cli_fail(&error);
-  if (slm2_memory_reserve(bytes, &memory, &error) != SLM2_OK) {
-    slm2_threads_destroy(s->threads);
-    return cli_fail(&error);
-  }
-  s->words = memory;
-  run_units(s, fill_units);
-  return CLI_OK;
-}
-
-double bench_stream_read(bench_stream *s) {
-  uint64_t start = slm2_clock_ns();
-  run_units(s, read_units);
-  return (double)s->bytes * 1e9 / (double)(slm2_clock_ns() - start + 1);
-}
-
-void bench_stream_close(bench_stream *s) {
-  slm2_memory_release(s->words, s->bytes);
-  slm2_threads_destroy(s->threads);
-}
-
-int bench_measure_bandwidth(const bench_options *o, bench_result *r, uint64_t bytes) {
-  double rates[BENCH_REPEATS];
-  for (uint32_t threads = 1; threads != 0 && r->n_bandwidth < BENCH_POINTS;) {
-    bench_stream s;
-    int code = bench_stream_open(&s, bytes, threads);
-    if (code != CLI_OK) return code;
-    for (uint32_t i = 0; i < r->repeats; i++) rates[i] = bench_stream_read(&s);
-    bench_stream_close(&s);
-    r->bandwidth[r->n_bandwidth++] = (bench_bandwidth){threads, bench_median(rates, r->repeats)};
-    if (cli_cancelled()) return CLI_CANCELLED;
-    if (threads == o->setup.threads) threads = 0;
-    else threads = threads * 2 < o->setup.threads ? threads * 2 : o->setup.threads;
-  }
-  return CLI_OK;
-}
-
-/* --- subnormal numbers ------------------------------------------------------------- */
 
 #define ROWS 512u
 #define COLS 1024u
