@@ -85,7 +85,8 @@ export class Core {
 
   /** The SHA-256 that the header states for a chunk. @param {number} chunk @param {number} fileBytes @param {string} where */
   chunkHash(chunk, fileBytes, where) {
-    this.#check(this.#c.slm2_web_chunk_hash(this.#prefix, this.#prefixBytes, BigInt(fileBytes), BigInt(chunk), this.#heap), where);
+    const status = this.#c.slm2_web_chunk_hash(this.#prefix, this.#prefixBytes, BigInt(fileBytes), BigInt(chunk), this.#heap);
+    this.#check(status, where);
     return hex(new Uint8Array(this.#memory.buffer).slice(this.#heap, this.#heap + 32));
   }
 

@@ -25,6 +25,7 @@ export async function serve(memory, ended, signal, host) {
   signal.addEventListener("abort", cancel);
   try {
     while (!over) {
+      if (signal.reason?.dead) throw signal.reason;
       const state = Atomics.load(words, WORD.MAIL_STATE);
       if (state !== MAIL.ASKED) {
         const wait = Atomics.waitAsync?.(words, WORD.MAIL_STATE, state, 100);

@@ -80,7 +80,8 @@ export class Folder {
     try {
       return await task(handle);
     } catch (cause) {
-      if (cause instanceof DOMException && cause.name !== "AbortError") throw storageError(cause, name, `cannot be ${mode === "read" ? "read" : "written"}`);
+      if (cause instanceof DOMException && cause.name !== "AbortError")
+        throw storageError(cause, name, mode === "read" ? "cannot be read" : "cannot be written");
       throw cause;
     } finally {
       handle.close();
@@ -115,7 +116,8 @@ export class Folder {
       } catch (cause) {
         const e = /** @type {DOMException} */ (cause);
         if (e.name === "NotFoundError") return;
-        if (e.name !== "NoModificationAllowedError" || performance.now() > end) throw storageError(cause, name, "cannot be removed");
+        if (e.name !== "NoModificationAllowedError" || performance.now() > end)
+          throw storageError(cause, name, "cannot be removed");
         await sleep(GAP_MS);
       }
     }

@@ -13,10 +13,10 @@
  */
 import { CHUNK, Core, hex } from "./core.js";
 import { Slm2Error } from "./error.js";
-import { Folder, readAt, writeAt } from "./opfs.js";
-import { fileSource, urlSource } from "./source.js";
 import { serve } from "./mailbox.js";
+import { Folder, readAt, writeAt } from "./opfs.js";
 import { CONTROL, WORD } from "./protocol.js";
+import { fileSource, urlSource } from "./source.js";
 
 /** @typedef {import("./source.js").Source} Source
  *  @typedef {import("./core.js").Header} Header
@@ -32,7 +32,8 @@ const FLUSH_EACH = 8;       /* chunks */
 /** @type {Core} */ let core;
 /** @type {string} */ let base;
 
-const sha256 = async (/** @type {Uint8Array<ArrayBuffer>} */ bytes) => hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+/** @param {Uint8Array<ArrayBuffer>} bytes */
+const sha256 = async (bytes) => hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 const chunkBytes = (/** @type {Header} */ h, /** @type {number} */ i) => Math.min(CHUNK, h.dataBytes - i * CHUNK);
 const dataAt = (/** @type {Header} */ h, /** @type {number} */ i) => h.bytes - h.dataBytes + i * CHUNK;
 
@@ -110,9 +111,11 @@ function locked(name, what, task) {
 async function remove(id) {
   if (!/^([0-9a-f]{64}|gguf-[0-9a-f]{16})$/.test(id)) throw new Slm2Error("ARGUMENT", `"${id}" names no stored model`, { id });
   const folder = await Folder.open();
-  return locked(`slm2:model:${id}`, `the model ${id.slice(0, 12)}…`, () => locked(`slm2:import:${id}`, "an import of it", async () => {
+  const removeFiles = async () => {
     for (const kind of ["seal", "slm2", "state", "part"]) await folder.remove(`${id}.${kind}`);
-  }));
+  };
+  return locked(`slm2:model:${id}`, `the model ${id.slice(0, 12)}…`,
+    () => locked(`slm2:import:${id}`, "an import of it", removeFiles));
 }
 
 /* --- import --------------------------------------------------------------------- */
@@ -121,8 +124,8 @@ async function remove(id) {
 async function checkRoom(bytes, where) {
   const { quota, usage } = await navigator.storage.estimate();
   if (quota !== undefined && usage !== undefined && quota - usage < bytes)
-    throw new Slm2Error("QUOTA", `${where}: needs ${bytes} more bytes; this browser gives the page ${quota}, of which ${usage} are used`,
-      { bytes, quota, usage });
+    throw new Slm2Error("QUOTA", `${where}: needs ${bytes} more bytes; this browser gives the page ${quota}, of which ` +
+      `${usage} are used`, { bytes, quota, usage });
 }
 
 /** Every chunk from the first one on, hashed and pushed through the reader: what the part file has, then the source's.
@@ -177,8 +180,8 @@ async function accept(source, header, handle, bytes, i, { signal, say }) {
     got = await sha256(bytes);
   }
   if (got !== want)
-    throw new Slm2Error("INTEGRITY", `${name}: chunk ${i} of ${header.chunks} is damaged: SHA-256 ${got}, its header states ${want}`,
-      { chunk: i, want, got, offset: at });
+    throw new Slm2Error("INTEGRITY", `${name}: chunk ${i} of ${header.chunks} is damaged: its SHA-256 is ${got}, the header ` +
+      `states ${want}`, { chunk: i, want, got, offset: at });
   core.readerPush(bytes, name);
   writeAt(handle, bytes, at, name);
 }
@@ -332,7 +335,8 @@ async function describe(model, { signal }) {
   const file = /** @type {File} */ (await folder.file(`${model}.slm2`));
   const { header } = await headerOf(fileSource(file), signal);
   if (header.identity !== model)
-    throw new Slm2Error("INTEGRITY", `${seal.name}: the stored header is that of ${header.identity}, not of ${model}`, { id: model });
+    throw new Slm2Error("INTEGRITY", `${seal.name}: the stored header is that of ${header.identity}, not of ${model}`,
+      { id: model });
   return { ...header, id: model, name: seal.name, sealed: true };
 }
 
@@ -347,7 +351,8 @@ async function plan(model, request, task) {
 async function read(model, memory, at, task) {
   const about = await describe(model, task), total = about.bytes;
   if (at % 64 !== 0 || at + total > memory.buffer.byteLength)
-    throw new Slm2Error("ARGUMENT", `${about.name}: ${total} bytes at ${at} do not fit a memory of ${memory.buffer.byteLength}`, {});
+    throw new Slm2Error("ARGUMENT", `${about.name}: ${total} bytes at ${at} do not fit a memory of ` +
+      `${memory.buffer.byteLength}`, { bytes: total, at });
   const loaded = new Int32Array(memory.buffer, CONTROL + 4 * WORD.LOADED, 1);
   const tell = (/** @type {number} */ n) => {
     Atomics.store(loaded, 0, Math.floor(n / 4096));
@@ -452,7 +457,10 @@ self.onmessage = ({ data }) => {
     }
     return;
   }
-  if (data.abort !== undefined) return void running.get(data.abort)?.abort(new Slm2Error("ABORTED", "stopped by the user", {}));
+  if (data.abort !== undefined) {
+    const reason = new Slm2Error("ABORTED", "stopped by the user", {});
+    return void running.get(data.abort)?.abort(Object.assign(reason, { dead: data.dead === true }));
+  }
   if (data.given !== undefined) return void needs.get(data.given)?.(data.value);
   const { id, op, args } = data, abort = new AbortController();
   running.set(id, abort);

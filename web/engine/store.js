@@ -28,7 +28,8 @@ export class Store {
   #module;
   /** @type {Promise<Worker> | null} */ #worker = null;
   #next = 1;
-  /** @type {Map<number, {done: (v: any) => void, fail: (e: any) => void, say?: (p: Progress) => void, convert?: Worker}>} */
+  /** @type {Map<number, {done: (v: any) => void, fail: (e: any) => void, say?: (p: Progress) => void, convert?: Worker,
+   *  broken?: Slm2Error}>} */
   #asked = new Map();
 
   /** @param {{base: string, module: () => Promise<WebAssembly.Module>}} options base: what relative model addresses are
@@ -68,15 +69,16 @@ export class Store {
       const memory = new WebAssembly.Memory({ initial: CONVERT_PAGES, maximum: CONVERT_PAGES, shared: true });
       const { port1, port2 } = new MessageChannel();
       asked.convert = new Worker(new URL("./convert-worker.js", import.meta.url), { type: "module", name: "slm2 convert" });
-      asked.convert.onerror = (e) => port2Error(e.message);
-      const port2Error = (/** @type {string} */ why) =>
-        worker.postMessage({ abort: data.id, why }); /* the store's wait ends by its signal */
+      asked.convert.onerror = (e) => {
+        asked.broken = new Slm2Error("POISONED", `the convert worker ended: ${e.message}`, {});
+        worker.postMessage({ abort: data.id, dead: true });
+      };
       asked.convert.postMessage({ module, memory, port: port1 }, [port1]);
       return worker.postMessage({ given: data.id, value: { memory, port: port2 } }, [port2]);
     }
     this.#asked.delete(data.id);
     asked.convert?.terminate();
-    if (data.error) asked.fail(Slm2Error.from(data.error));
+    if (data.error) asked.fail(asked.broken ?? Slm2Error.from(data.error));
     else asked.done(data.value);
   }
 
@@ -104,7 +106,8 @@ export class Store {
 
   /** Imports a .slm2 or .gguf file, verifying every chunk. An import that was stopped goes on where it stopped.
    * Asks the browser once to keep the storage.
-   * @param {{url: string} | {file: File}} model @param {TaskOptions & {name?: string}} [options] @returns {Promise<StoredModel>} */
+   * @param {{url: string} | {file: File}} model @param {TaskOptions & {name?: string}} [options]
+   * @returns {Promise<StoredModel>} */
   async import(model, { name, ...options } = {}) {
     const out = await this.#ask("import", { model, options: { name } }, options);
     /* Never awaited: Firefox asks the user and may never answer. */
