@@ -42,10 +42,12 @@ uint32_t slm2_draft_find(const uint32_t *ids, uint32_t n, uint32_t *matched) {
 
 /* In units of 1/64 of a token's time. A batch of k drafts takes about per_batch + k * per_draft more than one token alone.
  * Weights that memory has to bring are the larger part of a token's time, and a batch reads them once; weights that stay in
- * a cache are not: measured shares, rounded up (docs/DECISIONS.md). So as long as the budget is not overdrawn, speculation
- * takes at most ALLOWANCE in UNIT longer than none, and once UNIT for the start. Counts decide, never a clock. */
+ * a cache are not: measured shares, rounded up (docs/DECISIONS.md). What drafts save is earned; each token adds ALLOWANCE,
+ * and HINT when a look at the timeline would have guessed it: so text that begins to repeat itself is found out soon. Beyond
+ * what it saved, speculation takes at most that sum, and once UNIT for the start. Counts decide, never a clock. */
 #define UNIT 64
-#define ALLOWANCE 1            /* each token adds it */
+#define ALLOWANCE 1
+#define HINT 4
 #define BUDGET_MAX (10 * UNIT) /* more is not saved up from good times */
 #define CACHED_PARAMETERS 64000000u
 
@@ -58,6 +60,7 @@ void slm2_speculation_init(slm2_speculation *p, slm2_session *s, uint32_t specul
     .budget = UNIT,
     .per_draft = cached ? UNIT * 5 / 8 : UNIT * 3 / 8,
     .per_batch = cached ? UNIT / 4 : UNIT / 8,
+    .guess = SLM2_NO_TOKEN,
   };
   slm2_session_drop_ahead(s);
 }
@@ -76,14 +79,14 @@ static uint32_t affordable(const slm2_speculation *p) {
 
 /* Writes a draft behind the id at the session's length and returns how long it is. The source may run into the draft
  * itself: what repeats goes on repeating. */
-static uint32_t write_draft(const slm2_speculation *p, slm2_session *s, uint32_t room) {
+static uint32_t write_draft(slm2_speculation *p, slm2_session *s, uint32_t room) {
   const uint32_t n = s->length + 1, positions = s->params.context - 1 - n; /* the last one is never computed */
   uint32_t k = affordable(p), matched;
   k = k < room ? k : room;
   k = k < positions ? k : positions;
-  if (k == 0) return 0;
   const uint32_t from = slm2_draft_find(s->ids, n, &matched);
   if (from == 0) return 0;
+  p->guess = s->ids[from];
   if (p->adaptive && k > 2 * matched) k = 2 * matched; /* a longer match promises more */
   for (uint32_t i = 0; i < k; i++) s->ids[n + i] = s->ids[from + i];
   return k;
@@ -117,7 +120,8 @@ static slm2_status compute(slm2_session *s, uint32_t n, const slm2_cancel *cance
 slm2_status slm2_speculation_append(slm2_speculation *p, slm2_session *s, uint32_t id, uint32_t room, const slm2_cancel *cancel,
                                     slm2_error *error) {
   const slm2_run alone = {.cancel = cancel};
-  earn(p, ALLOWANCE);
+  earn(p, id == p->guess ? ALLOWANCE + HINT : ALLOWANCE);
+  p->guess = SLM2_NO_TOKEN;
   if (p->longest > 0 && take_ahead(s, id)) {
     p->accepted++;
     earn(p, UNIT);

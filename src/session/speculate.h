@@ -16,6 +16,7 @@ typedef struct slm2_speculation {
   bool adaptive;              /* drafts are made as they pay */
   uint32_t drafted, accepted; /* ids computed ahead; those of them that came to be on the timeline */
   int32_t budget, per_draft, per_batch; /* in 1/64 of the time of one token */
+  uint32_t guess;             /* of the id to come, whether it was drafted or not; or SLM2_NO_TOKEN */
 } slm2_speculation;
 
 /* speculate: as in slm2_generate_params, checked. Drops what the session has ahead. */
