@@ -29,8 +29,11 @@ int cli_sampling_finish(cli_sampling *s, const slm2_generation *defaults) {
   return CLI_OK;
 }
 
+uint32_t cli_draft(uint32_t speculate) { return speculate == SLM2_SPECULATE_AUTO ? SLM2_DRAFT_MAX : speculate; }
+
 static slm2_generate_params generate_params(const cli_sampling *s, uint64_t seed) {
-  slm2_generate_params p = {.sampler = s->params, .max_tokens = s->max_tokens, .n_stop = s->stop.n};
+  slm2_generate_params p = {
+    .sampler = s->params, .max_tokens = s->max_tokens, .speculate = s->speculate, .n_stop = s->stop.n};
   p.sampler.seed = seed;
   for (uint32_t i = 0; i < s->stop.n; i++) {
     p.stop[i] = s->stop.at[i];
@@ -71,7 +74,11 @@ slm2_status cli_generate(slm2_session *session, const cli_sampling *sampling, ui
     if (!each(user, event)) atomic_store(&cli_cancel, 1);
   }
   answer->decode_ns = slm2_clock_ns() - start;
-  if (begun) answer->n_tokens = slm2_generator_count(generator);
+  if (begun) {
+    answer->n_tokens = slm2_generator_count(generator);
+    answer->drafted = slm2_generator_drafted(generator);
+    answer->accepted = slm2_generator_accepted(generator);
+  }
   slm2_sha256_final(&hash, answer->digest);
   free(event);
   free(memory);

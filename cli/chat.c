@@ -16,7 +16,7 @@ static const char help[] =
   "\n"
   "Sampling:\n" CLI_SAMPLING_HELP
   "\n"
-  "Computing:\n" CLI_SETUP_HELP
+  "Computing:\n" CLI_SETUP_HELP CLI_SPECULATE_HELP
   "\n"
   "Inside: /help /reset /seed N /stats /save FILE /load FILE /quit. Ctrl-C stops the answer, Ctrl-D ends. Every answer\n"
   "starts from the same seed: the same conversation with the same seed gives the same answers, after /load too.\n"
@@ -29,7 +29,7 @@ static const char help[] =
 static const char inside_help[] =
   "/reset    forget the conversation\n"
   "/seed N   seed of the answers from now on\n"
-  "/stats    tokens, speed, finish and seed of the last answer\n"
+  "/stats    tokens, speed, finish, seed and right guesses of the last answer\n"
   "/save F   the conversation, with all that was computed for it, to the file F\n"
   "/load F   go on with the conversation in F, for this model, --profile and --kv\n"
   "/quit     end (or Ctrl-D)\n"
@@ -47,7 +47,7 @@ typedef struct chat_state {
   uint32_t context;
   cli_text history; /* "[" and the messages, without the closing "]" */
   struct {          /* of the last answer */
-    uint32_t prompt, cached, answer;
+    uint32_t prompt, cached, answer, drafted, accepted;
     uint64_t prefill_ns, decode_ns, seed;
     slm2_finish finish;
   } last;
@@ -60,10 +60,12 @@ static int parse(int argc, char **argv, chat_state *c) {
     {.name = "--raw-specials", .kind = CLI_FLAG, .target = &c->raw_specials},
     CLI_SAMPLING_OPTIONS(&c->sampling),
     CLI_SETUP_OPTIONS(&c->setup),
+    CLI_SPECULATE_OPTION(&c->sampling.speculate),
   };
   static const char *const names[] = {"a model FILE"};
   int code = cli_parse(argc, argv, help, options, CLI_COUNT(options), &c->file, names, 1);
   if (code != CLI_CONTINUE) return code;
+  c->setup.draft = cli_draft(c->sampling.speculate);
   code = cli_setup_finish(&c->setup);
   return code == CLI_OK ? CLI_CONTINUE : code;
 }
@@ -115,6 +117,8 @@ static void remember(chat_state *c, const cli_answer *a) {
   }
   cli_message_add(&c->history, "assistant", text, n);
   c->last.answer = a->n_tokens;
+  c->last.drafted = a->drafted;
+  c->last.accepted = a->accepted;
   c->last.decode_ns = a->decode_ns;
   c->last.finish = a->finish;
 }
@@ -173,6 +177,7 @@ static void show_stats(const chat_state *c) {
   fprintf(stderr, "last answer: seed %llu, prompt %u tokens (%u cached, %.0f ms), answer %u tokens (%.1f a second), finish %s\n",
           (unsigned long long)c->last.seed, c->last.prompt, c->last.cached, cli_ms(c->last.prefill_ns), c->last.answer,
           cli_rate(c->last.answer, c->last.decode_ns), slm2_finish_name(c->last.finish));
+  fprintf(stderr, "speculation: %u tokens guessed, %u of them right\n", c->last.drafted, c->last.accepted);
 }
 
 static void set_seed(chat_state *c, const char *text) {

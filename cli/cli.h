@@ -79,7 +79,7 @@ bool cli_cancelled(void);
 
 /* --- options.c: the command line ------------------------------------------- */
 
-typedef enum cli_kind { CLI_FLAG, CLI_STRING, CLI_STRINGS, CLI_U32, CLI_U64, CLI_F32, CLI_CHOICE } cli_kind;
+typedef enum cli_kind { CLI_FLAG, CLI_STRING, CLI_STRINGS, CLI_U32, CLI_U64, CLI_AUTO_U32, CLI_F32, CLI_CHOICE } cli_kind;
 
 #define CLI_MAX_STRINGS 16u
 typedef struct cli_strings {
@@ -91,12 +91,13 @@ typedef struct cli_option {
   const char *name; /* "--seed" */
   cli_kind kind;
   void *target;     /* bool, const char *, cli_strings, uint32_t, uint64_t, float, unsigned */
-  uint64_t low, high;         /* of integers */
+  uint64_t low, high;         /* of integers; CLI_AUTO_U32 also takes off (0) and auto (CLI_AUTO) */
   float low_f32, high_f32;    /* of CLI_F32 */
   const char *expects;        /* of CLI_F32: "a number from 0 up"; of CLI_CHOICE: the names, "f32|q8" */
   bool *given;                /* may be NULL */
 } cli_option;
 
+#define CLI_AUTO UINT32_MAX
 #define CLI_CONTINUE (-1)
 /* Reads argv[1..): options anywhere, exactly n_operands operands with the names given. CLI_CONTINUE, or the
  * exit code: CLI_OK after --help (the help went to stdout), CLI_USAGE after a complaint. */
@@ -112,6 +113,7 @@ typedef struct cli_setup {
   uint32_t context;  /* 0: min(max_positions, CLI_CONTEXT) */
   uint32_t threads;  /* 0: the cores this process may use; set by cli_setup_finish */
   uint32_t chunk;    /* 0: CLI_TILE */
+  uint32_t draft;    /* ids that an answer may have computed ahead: cli_draft */
   const char *backend_name;
   unsigned profile, kv;
   const slm2_backend *backend; /* found by cli_setup_finish */
@@ -227,9 +229,18 @@ typedef struct cli_sampling {
   bool temperature, top_k, top_p, min_p, repeat_penalty, seed; /* given */
   uint32_t max_tokens;
   cli_strings stop;
+  uint32_t speculate; /* 0: off; N; or SLM2_SPECULATE_AUTO */
 } cli_sampling;
 #define CLI_MAX_TOKENS 1024u
-#define CLI_SAMPLING_DEFAULTS {.max_tokens = CLI_MAX_TOKENS}
+#define CLI_SAMPLING_DEFAULTS {.max_tokens = CLI_MAX_TOKENS, .speculate = SLM2_SPECULATE_AUTO}
+#define CLI_SPECULATE_OPTION(target_) \
+  {.name = "--speculate", .kind = CLI_AUTO_U32, .target = (target_), .low = 1, .high = SLM2_DRAFT_MAX}
+#define CLI_SPECULATE_HELP                                                                               \
+  "  --speculate HOW    auto (default), off, or 1 to 15: how many tokens of an answer to guess, where the text\n" \
+  "                     repeats itself, and to compute with the one before; never changes a bit\n"
+_Static_assert(SLM2_DRAFT_MAX == 15 && SLM2_SPECULATE_AUTO == CLI_AUTO, "what the help says");
+/* The session's draft that this speculation needs. */
+uint32_t cli_draft(uint32_t speculate);
 #define CLI_SAMPLING_OPTIONS(s)                                                                                        \
   {.name = "--temperature", .kind = CLI_F32, .target = &(s)->params.temperature, .high_f32 = FLT_MAX,                  \
    .expects = "a finite number from 0 up", .given = &(s)->temperature},                                                \
@@ -259,6 +270,7 @@ typedef struct cli_answer {
   cli_text text, reasoning; /* whole, by channel */
   slm2_finish finish;
   uint32_t n_tokens;        /* sampled, the end token included */
+  uint32_t drafted, accepted; /* of speculation */
   uint64_t decode_ns;
   uint8_t digest[32];       /* SHA-256 over each sampled token's id (u32 LE) and logprob (f32 LE bits) */
 } cli_answer;

@@ -56,6 +56,7 @@ int cli_session_open(cli_session *s, const cli_model *m, const cli_setup *setup,
   slm2_session_params params = {
     .context = context,
     .tile = tile < SLM2_TILE_MAX ? tile : SLM2_TILE_MAX,
+    .draft = setup->draft,
     .profile = (slm2_profile)setup->profile,
     .kv = (slm2_kv_type)setup->kv,
     .backend = setup->backend,

@@ -23,6 +23,13 @@ bool cli_number(const char *text, size_t n, uint64_t low, uint64_t high, uint64_
 
 static int set_number(const cli_option *o, const char *value) {
   uint64_t number;
+  if (o->kind == CLI_AUTO_U32 && (strcmp(value, "off") == 0 || strcmp(value, "auto") == 0)) {
+    *(uint32_t *)o->target = *value == 'o' ? 0 : CLI_AUTO;
+    return CLI_CONTINUE;
+  }
+  if (!cli_number(value, strlen(value), o->low, o->high, &number) && o->kind == CLI_AUTO_U32)
+    return cli_complain(CLI_USAGE, o->name, "\"%.200s\" is neither auto nor off nor a whole number from %llu to %llu", value,
+                        (unsigned long long)o->low, (unsigned long long)o->high);
   if (!cli_number(value, strlen(value), o->low, o->high, &number))
     return cli_complain(CLI_USAGE, o->name, "\"%.200s\" is not a whole number from %llu to %llu", value,
                         (unsigned long long)o->low, (unsigned long long)o->high);
@@ -66,6 +73,7 @@ static int set_value(const cli_option *o, const char *value) {
       return CLI_CONTINUE;
     }
     case CLI_U32:
+    case CLI_AUTO_U32:
     case CLI_U64: return set_number(o, value);
     case CLI_F32: return set_f32(o, value);
     case CLI_CHOICE: break;

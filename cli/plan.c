@@ -10,6 +10,7 @@ static const char help[] =
   "  --kv f32|f16       storage of keys and values (default f32)\n"
   "  --profile f32|q8   numeric profile (default q8)\n"
   "  --chunk N          prompt tokens computed side by side (default and at most 128)\n"
+  "  --speculate HOW    auto (default), off, or 1 to 15: tokens of an answer that may be computed ahead\n"
   "  --threads N        threads, each with scores of its own (default: this process's cores)\n"
   "  --pages P          a budget of P WebAssembly pages of 65,536 bytes, the file included: the largest context that fits\n"
   "  --json             the terms as one JSON object, in bytes\n"
@@ -50,6 +51,7 @@ static slm2_status plan_at(const plan_model *p, const cli_setup *setup, uint32_t
   slm2_session_params params = {
     .context = context,
     .tile = tile < SLM2_TILE_MAX ? tile : SLM2_TILE_MAX,
+    .draft = setup->draft,
     .profile = (slm2_profile)setup->profile,
     .kv = (slm2_kv_type)setup->kv,
     .backend = setup->backend,
@@ -96,6 +98,8 @@ static void print_terms(cli_text *t, const plan_options *o, const plan_model *p,
   snprintf(note, sizeof note, "activations of one tile, attention scores of %u threads", o->setup.threads);
   term(t, "scratch", plan->scratch, note);
   term(t, "logits", plan->logits, "of one position");
+  snprintf(note, sizeof note, "logits of %u positions that are computed ahead", o->setup.draft);
+  if (o->setup.draft > 0) term(t, "drafts", plan->drafts, note);
   term(t, "sampler", plan->sampler, "candidates and seen ids");
   term(t, "tokens", plan->tokens, "ids of the timeline");
   term(t, "state", plan->state, "the rest, with alignment");
@@ -110,8 +114,9 @@ static void print_json(cli_text *t, const plan_options *o, const plan_model *p, 
   cli_text_print(t, ",\"context\":%u,\"max_positions\":%u,\"kv_type\":\"%s\",\"profile\":\"%s\"", context,
                  p->header.config.max_positions, slm2_kv_name((slm2_kv_type)o->setup.kv),
                  slm2_profile_name((slm2_profile)o->setup.profile));
-  cli_text_print(t, ",\"kv\":%llu,\"scratch\":%llu,\"logits\":%llu,\"sampler\":%llu", (unsigned long long)plan->kv,
-                 (unsigned long long)plan->scratch, (unsigned long long)plan->logits, (unsigned long long)plan->sampler);
+  cli_text_print(t, ",\"kv\":%llu,\"scratch\":%llu,\"logits\":%llu,\"drafts\":%llu,\"sampler\":%llu",
+                 (unsigned long long)plan->kv, (unsigned long long)plan->scratch, (unsigned long long)plan->logits,
+                 (unsigned long long)plan->drafts, (unsigned long long)plan->sampler);
   cli_text_print(t, ",\"tokens\":%llu,\"state\":%llu,\"session\":%llu,\"total\":%llu", (unsigned long long)plan->tokens,
                  (unsigned long long)plan->state, (unsigned long long)plan->total, (unsigned long long)total_bytes(p, plan));
 }
@@ -142,14 +147,17 @@ static int report(const plan_options *o, const plan_model *p, uint32_t context) 
 
 int cli_cmd_plan(int argc, char **argv) {
   plan_options o = {.setup = CLI_SETUP_DEFAULTS};
+  uint32_t speculate = SLM2_SPECULATE_AUTO;
   const cli_option options[] = {
     {.name = "--pages", .kind = CLI_U32, .target = &o.pages, .low = 1, .high = MAX_PAGES},
     {.name = "--json", .kind = CLI_FLAG, .target = &o.json},
     CLI_SETUP_OPTIONS(&o.setup),
+    CLI_SPECULATE_OPTION(&speculate),
   };
   static const char *const names[] = {"a model FILE"};
   int code = cli_parse(argc, argv, help, options, CLI_COUNT(options), &o.file, names, 1);
   if (code != CLI_CONTINUE) return code;
+  o.setup.draft = cli_draft(speculate);
   code = cli_setup_finish(&o.setup);
   if (code != CLI_OK) return code;
   slm2_error error = {0};

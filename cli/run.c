@@ -21,13 +21,14 @@ static const char help[] =
   "\n"
   "Sampling:\n" CLI_SAMPLING_HELP
   "\n"
-  "Computing:\n" CLI_SETUP_HELP
+  "Computing:\n" CLI_SETUP_HELP CLI_SPECULATE_HELP
   "\n"
   "Output: the answer, token by token. Reasoning is shown dimmed on a terminal and left out of a pipe.\n"
   "  --json             one JSON object a line: id, text, logprob and channel (answer, reasoning) for each token, then\n"
   "                     one with the whole text, reasoning, finish (stop, length, cancelled, error), token counts, seed,\n"
-  "                     timings, model (SHA-256 of the file's header), profile, kv, backend, threads and digest (SHA-256\n"
-  "                     over the id as u32 and the logprob as f32, little endian, of every sampled token)\n"
+  "                     timings, drafted and accepted (tokens guessed, and the right ones), model (SHA-256 of the file's\n"
+  "                     header), profile, kv, backend, threads and digest (SHA-256 over the id as u32 and the logprob as\n"
+  "                     f32, little endian, of every sampled token)\n"
   "The seed is printed on stderr when one was drawn. Exit: 0, 1 failed, 2 bad usage, 130 cancelled.\n"
   "\n"
   "Examples:\n"
@@ -54,6 +55,7 @@ static int parse(int argc, char **argv, run_options *o) {
     {.name = "--json", .kind = CLI_FLAG, .target = &o->json},
     CLI_SAMPLING_OPTIONS(&o->sampling),
     CLI_SETUP_OPTIONS(&o->setup),
+    CLI_SPECULATE_OPTION(&o->sampling.speculate),
   };
   static const char *const names[] = {"a model FILE"};
   int code = cli_parse(argc, argv, help, options, CLI_COUNT(options), &o->file, names, 1);
@@ -67,6 +69,7 @@ static int parse(int argc, char **argv, run_options *o) {
   if (o->no_think && (o->raw != NULL || o->ids != NULL))
     return cli_complain(CLI_USAGE, "--no-think", "goes with -p and --messages only");
   if (o->raw_specials && o->ids != NULL) return cli_complain(CLI_USAGE, "--raw-specials", "goes with text, not with --ids");
+  o->setup.draft = cli_draft(o->sampling.speculate);
   code = cli_setup_finish(&o->setup);
   return code == CLI_OK ? CLI_CONTINUE : code;
 }
@@ -146,6 +149,7 @@ static int json_result(const run_options *o, const cli_model *m, const run_resul
                  slm2_finish_name(a->finish), r->n_prompt, a->n_tokens, (unsigned long long)o->sampling.params.seed);
   cli_text_print(&t, ",\"timings\":{\"load_ms\":%.3f,\"prefill_ms\":%.3f,\"decode_ms\":%.3f,\"tokens_per_second\":%.3f}",
                  cli_ms(m->load_ns), cli_ms(r->prefill_ns), cli_ms(a->decode_ns), cli_rate(a->n_tokens, a->decode_ns));
+  cli_text_print(&t, ",\"drafted\":%u,\"accepted\":%u", a->drafted, a->accepted);
   cli_text_print(&t, ",\"model\":\"%s\",\"profile\":\"%s\",\"kv\":\"%s\"", m->identity,
                  slm2_profile_name((slm2_profile)o->setup.profile), slm2_kv_name((slm2_kv_type)o->setup.kv));
   cli_text_print(&t, ",\"backend\":\"%s\",\"threads\":%u,\"digest\":\"%s\"", slm2_backend_name(o->setup.backend),

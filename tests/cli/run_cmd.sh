@@ -151,3 +151,23 @@ if command -v timeout >/dev/null 2>&1; then
   [ "$(wc -l <"$work/out")" -gt 3 ] || fail "Ctrl-C: no tokens"
   tail -1 "$work/out" | grep -q '"finish":"cancelled"' || fail "Ctrl-C: the last line is $(tail -1 "$work/out" | head -c 200)"
 fi
+
+# Speculation: the same events and digest, a repeating answer guessed right; and how it can be asked for.
+run run "$hf" --raw "one two one two one two one two" --temperature 0 --max-tokens 60 --json --speculate off
+grep -v '"finish"' "$work/out" >"$work/events"
+digest=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' "$work/out")
+out_has "--speculate off" '"drafted":0,"accepted":0,'
+for how in auto 1 3 15; do
+  run run "$hf" --raw "one two one two one two one two" --temperature 0 --max-tokens 60 --json --speculate $how
+  grep -v '"finish"' "$work/out" >"$work/a"
+  check "--speculate $how: the same events" cmp "$work/a" "$work/events"
+  out_has "--speculate $how" "\"digest\":\"$digest\"" '"drafted":' '"accepted":'
+  checks=$((checks + 1))
+  grep -qE '"drafted":[1-9][0-9]*,"accepted":[1-9]' "$work/out" || fail "--speculate $how: nothing was guessed right: $(tail -1 "$work/out")"
+  run run "$hf" -p "Tell me" --seed 7 --max-tokens 40 --json --speculate $how
+  with=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' "$work/out")
+  run run "$hf" -p "Tell me" --seed 7 --max-tokens 40 --json --speculate off
+  out_has "--speculate $how, sampled" "\"digest\":\"$with\""
+done
+for how in 0 16 -1 on "" 3x; do bad 2 "--speculate" run "$hf" -p Hi --speculate "$how"; done
+bad 2 "neither auto nor off nor a whole number from 1 to 15" chat "$hf" --speculate 99
