@@ -148,5 +148,6 @@ include tests/check.mk
 -include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(KERNELCHECK_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
 
 include tests/conformance/conformance.mk
+include tests/browser/browser.mk
 -include bench/distance.mk
 -include bench/bench.mk

@@ -1,0 +1,27 @@
+# Tests in real browsers (tests/browser, docs/TESTING.md): Debian's Chromium, Firefox and WebKitGTK. Included by the Makefile.
+# BROWSER_ONLY="WORD..." runs only the tests whose name contains one of the words.
+BROWSERS      = chromium firefox webkit
+BROWSER_ONLY ?=
+BROWSER_RUN   = node tests/browser/run.mjs $(1) --build $(BUILD) $(BROWSER_ONLY)
+
+.PHONY: browser-base browser-setup browser-test browser-check $(BROWSERS:%=browser-%) $(BROWSERS:%=leg-%)
+browser-test: browser-chromium ## the page's engine, its store and its numbers, in Chromium
+browser-check: $(BROWSERS:%=browser-%) ## the same in Chromium, Firefox and WebKitGTK
+
+browser-base: $(BUILD)/slm2 wasm
+browser-setup:
+	@tools/setup browsers
+browser-chromium:
+	@tools/setup browser
+	@$(MAKE) --no-print-directory browser-base
+	@$(call BROWSER_RUN,chromium)
+browser-firefox browser-webkit: browser-%: browser-setup
+	@$(MAKE) --no-print-directory browser-base
+	@$(call BROWSER_RUN,$*)
+
+# As legs of make check.
+CHECKS += $(BROWSERS)
+FULL   += $(BROWSERS)
+check-setup: browser-setup
+$(BROWSERS:%=leg-%): leg-%: browser-base
+	$(LEG) '$(call BROWSER_RUN,$*)'

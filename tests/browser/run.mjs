@@ -1,0 +1,54 @@
+/* Runs tests/browser/test_*.mjs in one engine. Usage, from the project's root:
+ *   node tests/browser/run.mjs chromium|firefox|webkit [--build DIR] [--netns] [WORD...]
+ * Only tests whose file or name contains one of the WORDs. --netns: only those for tests/browser/netns.sh, which this
+ * process must be in; without it a run starts itself once more there for them.
+ */
+import fs from "node:fs";
+import path from "node:path";
+import { spawnSync } from "node:child_process";
+import { pathToFileURL } from "node:url";
+import { ENGINES } from "./driver.mjs";
+import { runTest, SharedBrowser, tests } from "./harness.mjs";
+
+const words = process.argv.slice(2);
+const engine = words.shift();
+const build = words.includes("--build") ? words.splice(words.indexOf("--build"), 2)[1] : "build";
+const inside = words.includes("--netns") && words.splice(words.indexOf("--netns"), 1).length > 0;
+if (!ENGINES.includes(engine) || build === undefined || words.some((word) => word.startsWith("-"))) {
+  console.error(`usage: node tests/browser/run.mjs ${ENGINES.join("|")} [--build DIR] [--netns] [WORD...]`);
+  process.exit(2);
+}
+
+const folder = "tests/browser";
+for (const file of fs.readdirSync(folder).filter((name) => /^test_.*\.mjs$/.test(name)).sort()) {
+  const from = tests.length;
+  await import(pathToFileURL(path.resolve(folder, file)).href);
+  for (const one of tests.slice(from)) one.name = `${file.slice(5, -4)}: ${one.name}`;
+}
+const chosen = tests.filter((one) => (one.engines ?? ENGINES).includes(engine)
+  && (words.length === 0 || words.some((word) => one.name.includes(word))));
+
+const shared = new SharedBrowser(engine);
+const count = { ok: 0, skip: 0, FAIL: 0 };
+for (const one of chosen.filter((each) => Boolean(each.netns) === inside)) {
+  const { state, seconds, notes, lines } = await runTest(one, engine, build, shared);
+  count[state] += 1;
+  const more = notes.length > 0 ? ` (${notes.join("; ")})` : "";
+  console.log(`${state.padEnd(4)} ${seconds.toFixed(1).padStart(6)}s ${engine} ${one.name}${more}`);
+  for (const line of lines) console.log(`       ${line}`);
+}
+await shared.drop();
+
+let failed = count.FAIL > 0;
+if (!inside && chosen.some((one) => one.netns)) {
+  const again = [process.execPath, "tests/browser/run.mjs", engine, "--netns", "--build", build, ...words];
+  const { status } = spawnSync("tests/browser/netns.sh", again, { stdio: "inherit" });
+  if (status !== 0 && status !== 77) failed = true; /* 77: netns.sh has said why it cannot */
+}
+if (count.ok + count.skip + count.FAIL === 0 && !chosen.some((one) => one.netns)) {
+  console.log(`no test of ${engine} is called like that`);
+  failed = true;
+}
+console.log(`${failed ? "FAIL" : "ok"} ${engine}${inside ? " in a network namespace" : ""}: `
+  + `${count.ok} passed, ${count.FAIL} failed, ${count.skip} skipped`);
+process.exit(failed ? 1 : 0);
