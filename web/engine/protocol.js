@@ -17,6 +17,7 @@ export const THREADS_MAX = 64;
 export const HEAD_BYTES = 16;
 export const FLAG_MORE = 1;
 export const NO_TOKEN = 0xffffffff;
+export const AS_IT_PAYS = 0xffffffff;
 
 /** 32-bit words of the control block. */
 export const WORD = Object.freeze({
@@ -53,10 +54,9 @@ export const STATUS_NAMES = Object.freeze([
   "INTERNAL_INVARIANT",
 ]);
 
-/** The terms of a plan, in order; the u64 that follow are zero. */
+/** The terms of a plan, in order: one u64 each. */
 export const PLAN_TERMS = Object.freeze([
   "version", "pages", "total", "file", "index", "kv", "scratch", "logits", "sampler", "tokens", "state", "session", "work",
   "stacks", "rings", "low", "atStacks", "atWork", "atFile", "atIndex", "atSession", "context", "profile", "kvType", "tile",
-  "threads", "inputMax", "maxPositions", "largestContext",
+  "threads", "inputMax", "maxPositions", "largestContext", "limit", "drafts", "draft",
 ]);
-export const PLAN_WORDS = 32;

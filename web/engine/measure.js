@@ -1,0 +1,120 @@
+/**
+ * measure.js: which module and how many threads are fastest here. All give the same bits, so a few milliseconds of measuring
+ * may choose [K11]; what the browser says of its cores may not (WebKitGTK says 4 on 2), and threads that have no core of
+ * their own slow all others down.
+ */
+import { Slm2Error } from "./error.js";
+import { PAGE, PLAN_TERMS, STACKS } from "./protocol.js";
+
+const WARM_UP_MS = 15; /* for the engine's compiler to come to its best code */
+const TRIAL_MS = 6;
+const TRIALS = 3;
+const WORTH = 1.03; /* how much faster a module must be than the one before it */
+const COUNTS = [1, 2, 3, 4, 6, 8];
+const SHARE = 0.5; /* of the gain that more cores could give, that more threads must give */
+
+/** @typedef {import("./modules.js").CompiledModule} CompiledModule
+ *  @typedef {{ms: number, checksum: number}} Trial */
+
+/** A memory map without a model: a plan's work region and nothing behind it. @param {Record<string, number>} plan */
+function trialPlan(plan) {
+  const atFile = Math.ceil((STACKS + plan.work) / PAGE) * PAGE;
+  const terms = { version: plan.version, threads: 1, inputMax: plan.inputMax, work: plan.work, atStacks: STACKS, atWork: STACKS,
+    atFile, atIndex: atFile, atSession: atFile, total: atFile, pages: atFile / PAGE };
+  const known = /** @type {Record<string, number>} */ (terms);
+  return { pages: terms.pages, terms: new BigUint64Array(PLAN_TERMS.map((name) => BigInt(known[name] ?? 0))) };
+}
+
+class Runner {
+  /** @param {CompiledModule} compiled @param {Record<string, number>} plan */
+  constructor(compiled, plan) {
+    this.kind = compiled.kind;
+    this.worker = new Worker(new URL("./trial-worker.js", import.meta.url), { type: "module", name: "slm2 trial" });
+    this.ready = this.#ask({ module: compiled.module, ...trialPlan(plan) });
+    this.ready.catch(() => {});
+  }
+  /** @param {object} message @returns {Promise<any>} */
+  #ask(message) {
+    return new Promise((done, fail) => {
+      const failed = (/** @type {string} */ why) => fail(new Slm2Error("INTERNAL_INVARIANT", `trial of ${this.kind}: ${why}`));
+      this.worker.onerror = (e) => failed(e.message || "its script was refused (are the isolation headers on it?)");
+      this.worker.onmessage = ({ data }) => (data.error === undefined ? done(data) : failed(data.error));
+      this.worker.postMessage(message);
+    });
+  }
+  /** @param {number} rounds @returns {Promise<Trial>} */
+  async run(rounds) {
+    await this.ready;
+    return this.#ask({ rounds });
+  }
+  /** How many rounds take about TRIAL_MS, once warm. */
+  async warmUp() {
+    let rounds = 1;
+    for (const since = performance.now(); ;) {
+      const { ms } = await this.run(rounds);
+      if (ms < TRIAL_MS / 2) rounds *= 2;
+      else if (performance.now() - since > WARM_UP_MS) return Math.max(1, Math.round(rounds * TRIAL_MS / ms));
+    }
+  }
+  end() { this.worker.terminate(); }
+}
+
+/** Milliseconds of a round, the best of some trials. @param {Runner} runner @param {number} rounds @param {Set<number>} sums */
+async function time(runner, rounds, sums) {
+  let best = Infinity;
+  for (let i = 0; i < TRIALS; i++) {
+    const { ms, checksum } = await runner.run(rounds);
+    sums.add(checksum);
+    best = Math.min(best, ms / rounds);
+  }
+  return best;
+}
+
+/** The fastest of the modules, which are given from the most to the least promising.
+ * @param {CompiledModule[]} all @param {Record<string, number>} plan of any model
+ * @returns {Promise<{compiled: CompiledModule, trials: {kind: import("./modules.js").Kind, ms: number}[]}>} */
+export async function chooseModule(all, plan) {
+  if (all.length === 1) return { compiled: all[0], trials: [] };
+  const runners = all.map((compiled) => new Runner(compiled, plan));
+  try {
+    const rounds = await runners[0].warmUp(), sums = new Set(), trials = [];
+    for (const runner of runners.slice(1)) await runner.warmUp();
+    for (const [i, runner] of runners.entries()) trials.push({ kind: all[i].kind, ms: await time(runner, rounds, sums) * rounds });
+    if (sums.size !== 1 || [...sums][0] < 0)
+      throw new Slm2Error("INTERNAL_INVARIANT", `the modules do not agree: ${[...sums].join(", ")}`, { kinds: all.map((c) => c.kind) });
+    let best = all.length - 1;
+    for (let i = best - 1; i >= 0; i--) if (trials[i].ms * WORTH < trials[best].ms) best = i;
+    return { compiled: all[best], trials };
+  } finally {
+    for (const runner of runners) runner.end();
+  }
+}
+
+/** The number of threads that still gain.
+ * @param {CompiledModule} compiled @param {number} most @param {Record<string, number>} plan of any model
+ * @returns {Promise<{count: number, gains: {threads: number, gain: number}[]}>} */
+export async function chooseThreads(compiled, most, plan) {
+  const runners = /** @type {Runner[]} */ ([]), gains = [{ threads: 1, gain: 1 }];
+  const grow = async (/** @type {number} */ n) => {
+    while (runners.length < n) runners.push(new Runner(compiled, plan));
+    await Promise.all(runners.map((runner) => runner.ready));
+  };
+  try {
+    if (most <= 1) return { count: 1, gains };
+    await grow(1);
+    const rounds = await runners[0].warmUp(), alone = await time(runners[0], rounds, new Set()) * rounds;
+    let best = gains[0];
+    for (const n of COUNTS.filter((count) => count > 1 && count <= most)) {
+      await grow(n);
+      await Promise.all(runners.map((runner) => runner.run(rounds)));
+      let ms = Infinity;
+      for (let i = 0; i < TRIALS; i++) ms = Math.min(ms, Math.max(...(await Promise.all(runners.map((r) => r.run(rounds)))).map((t) => t.ms)));
+      gains.push({ threads: n, gain: n * alone / ms });
+      if (gains[gains.length - 1].gain < best.gain * (1 + SHARE * (n - best.threads) / best.threads)) break;
+      best = gains[gains.length - 1];
+    }
+    return { count: best.threads, gains };
+  } finally {
+    for (const runner of runners) runner.end();
+  }
+}
