@@ -42,42 +42,62 @@ typedef struct slm2_web_plan_terms {
 } slm2_web_plan_terms;
 _Static_assert(sizeof(slm2_web_plan_terms) == 32 * 8, "docs/PROTOCOL.md");
 
-/* --- exports for every instance -------------------------------------------------
- * uint32_t slm2_web_version(void)
- * uint32_t slm2_web_features(void)          R115: bits 1 atomics, 2 bulk memory, 4 SIMD128, 8 relaxed SIMD: what it was built with
- * uint32_t slm2_web_error(void)             address of the last call's slm2_error: code, operation[32], name[160], message[256], offset
- * uint32_t slm2_web_heap(void)              first byte that belongs to the caller, 64-byte aligned, on a memory without a map
- *
- * Headers, plans, verification; on a memory of the store's own, where [heap, end) is lent as the caller likes:
- * uint32_t slm2_web_header_need(uint32_t at, uint32_t n, uint64_t file_bytes, uint32_t out)
- *     From the first 8 bytes of a file: u64 at out = bytes from the file's start that slm2_web_header and slm2_web_plan read
- *     (the header, and the head of the tokenizer after it).
- * uint32_t slm2_web_header(uint32_t at, uint32_t n, uint64_t file_bytes, uint32_t out)
- *     Checks those bytes (64-byte aligned). out, 256 bytes: identity[32], u64 header_bytes, data_bytes, n_chunks, tensor_bytes,
- *     parameters; u32 max_positions, layers, hidden, vocab; license[64]; source[64] (both NUL-terminated).
- * uint32_t slm2_web_chunk_hash(uint32_t at, uint32_t n, uint64_t file_bytes, uint64_t chunk, uint32_t out)
- *     The 32 bytes that the header states for a chunk of the data.
- * uint32_t slm2_web_plan(uint32_t at, uint32_t n, uint64_t file_bytes, uint32_t context, uint32_t profile, uint32_t kv,
- *                        uint32_t tile, uint32_t threads, uint32_t pages, uint32_t out)
- *     slm2_web_plan_terms at out. context 0: the model's own, at most 4,096, or less when only that fits pages.
- *     largest_context: for these pages (0: none fits). SLM2_E_MEMORY, out written, when the plan needs more than pages.
- * uint32_t slm2_web_reader_bytes(void)
- * uint32_t slm2_web_reader_start(uint32_t at, uint32_t n, uint64_t file_bytes)     at: 64-byte aligned, reader_bytes of memory
- * uint32_t slm2_web_reader_push(uint32_t at, uint32_t bytes_at, uint32_t n)        slm2_reader_push
- *
- * --- exports for the memory of a map: an engine and its compute workers ----------
- * uint32_t slm2_web_start(void)             checks magic, version, plan and memory size; state becomes "empty"
- * uint32_t slm2_web_step(double now_ms)     one slice of work: an slm2_web_turn
- * uint32_t slm2_web_stack(uint32_t thread)  where the stack of a compute worker (1 ..) begins: for __stack_pointer
- * void     slm2_web_thread(uint32_t thread) a compute worker's life; returns after quit
- * double   slm2_web_trial(uint32_t rounds)  some matrix products on the work region, before anything is loaded: the
- *                                           caller times it to choose between modules. Returns a checksum
- *
- * --- export for the memory of a conversion ----------------------------------------
- * uint32_t slm2_web_convert(uint64_t gguf_bytes)  asks through the mailbox, ends with a status; on OK the report's header is
- *                                           at slm2_web_result(): identity[32], u64 file bytes, u64 zero blocks, u32 unknown template
- * uint32_t slm2_web_result(void)
- */
+/* Exports are called by these names; natively, by unit tests. */
+#ifdef __wasm__
+#define SLM2_EXPORT(name) __attribute__((export_name(#name), visibility("default"))) name
+#else
+#define SLM2_EXPORT(name) name
+#endif
+
+/* --- exports for every instance ------------------------------------------------- */
+
+uint32_t SLM2_EXPORT(slm2_web_version)(void);
+/* uint32_t slm2_web_features(void)      R115: bits 1 atomics, 2 bulk memory, 4 SIMD128, 8 relaxed SIMD: what it was built with */
+/* Address of the last call's slm2_error: u32 code at 0, operation[32] at 4, name[160] at 36, message[256] at 196, u64 offset
+ * at 456. */
+uint32_t SLM2_EXPORT(slm2_web_error)(void);
+/* First byte that belongs to the caller, 64-byte aligned, on a memory without a map. */
+uint32_t SLM2_EXPORT(slm2_web_heap)(void);
+
+/* Headers, plans, verification; on a memory of the store's own, where [heap, end) is lent as the caller likes. Each returns
+ * an slm2_status; what it is given must lie in there. */
+
+/* From the first 8 bytes of a file: u64 at out = bytes from the file's start that slm2_web_header and slm2_web_plan read
+ * (the header, and the head of the tokenizer after it). */
+uint32_t SLM2_EXPORT(slm2_web_header_need)(uint32_t at, uint32_t n, uint64_t file_bytes, uint32_t out);
+/* Checks those bytes (64-byte aligned). out, 256 bytes: identity[32], u64 header_bytes, data_bytes, n_chunks, tensor_bytes,
+ * parameters; u32 max_positions, layers, hidden, vocab; license[64]; source[64] (both NUL-terminated). */
+uint32_t SLM2_EXPORT(slm2_web_header)(uint32_t at, uint32_t n, uint64_t file_bytes, uint32_t out);
+/* The 32 bytes that the header states for a chunk of the data. */
+uint32_t SLM2_EXPORT(slm2_web_chunk_hash)(uint32_t at, uint32_t n, uint64_t file_bytes, uint64_t chunk, uint32_t out);
+/* slm2_web_plan_terms at out. context 0: the model's own, at most 4,096, or less when only that fits pages.
+ * largest_context: for these pages (0: none fits). SLM2_E_MEMORY, out written, when the plan needs more than pages. */
+uint32_t SLM2_EXPORT(slm2_web_plan)(uint32_t at, uint32_t n, uint64_t file_bytes, uint32_t context, uint32_t profile, uint32_t kv,
+                                    uint32_t tile, uint32_t threads, uint32_t pages, uint32_t out);
+uint32_t SLM2_EXPORT(slm2_web_reader_bytes)(void);
+/* at: 64-byte aligned, n >= reader_bytes of memory. */
+uint32_t SLM2_EXPORT(slm2_web_reader_start)(uint32_t at, uint32_t n, uint64_t file_bytes);
+/* slm2_reader_push: SLM2_NEED_MORE until the file is complete. */
+uint32_t SLM2_EXPORT(slm2_web_reader_push)(uint32_t at, uint32_t bytes_at, uint32_t n);
+
+/* --- exports for the memory of a map: an engine and its compute workers ---------- */
+
+/* Checks magic, version, plan and memory size, and that the rings are fresh; state becomes "empty". An slm2_status. */
+uint32_t SLM2_EXPORT(slm2_web_start)(void);
+/* One slice of work: an slm2_web_turn. */
+uint32_t SLM2_EXPORT(slm2_web_step)(double now_ms);
+/* Some matrix products on the work region, after slm2_web_start, before anything is loaded: the caller times it to choose
+ * between modules. Returns a checksum, the same for every module; negative when it may not run. */
+double SLM2_EXPORT(slm2_web_trial)(uint32_t rounds);
+/* uint32_t slm2_web_stack(uint32_t thread)  where the stack of a compute worker (1 ..) begins: for __stack_pointer
+ * void     slm2_web_thread(uint32_t thread) a compute worker's life; returns after quit */
+
+/* --- export for the memory of a conversion ---------------------------------------- */
+
+/* Asks through the mailbox, ends with a status. Its memory is all behind the control block. On OK the report's header is at
+ * slm2_web_result(): identity[32], u64 file bytes, u64 zero blocks, u32 unknown template. */
+uint32_t SLM2_EXPORT(slm2_web_convert)(uint64_t gguf_bytes);
+uint32_t SLM2_EXPORT(slm2_web_result)(void);
 
 typedef enum slm2_web_turn {
   SLM2_TURN_IDLE = 0,  /* nothing to do until the doorbell rings */
