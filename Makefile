@@ -89,7 +89,7 @@ unit: $(TESTS) ## build and run the unit tests
 # Everything that runs before a change lands; installs what is missing.
 test: ## set up what is missing, then all tests (about five minutes on two cores)
 	@tools/setup test
-	@$(MAKE) --no-print-directory all unit kernelcheck parity cli-test golden oracle2 conformance asan clang lint
+	@$(MAKE) --no-print-directory all unit web-unit web-lint kernelcheck parity cli-test golden oracle2 conformance asan clang lint
 	@echo "ok: all tests passed"
 
 asan: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -144,6 +144,7 @@ $(BUILD)/mathcheck: tests/exhaustive/mathcheck.c $(LIB)
 clean: ## remove build/
 	rm -rf $(BUILD)
 
+include web/web.mk
 include tests/check.mk
 -include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(KERNELCHECK_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
 

@@ -1,0 +1,46 @@
+# The browser's part: the engine package (web/engine), the page (web/app, when it is there) and the core's modules, put side
+# by side in BUILD/web as they are served, and in BUILD/npm as they are packed. Included by the Makefile.
+WEB      = $(BUILD)/web
+NPM      = $(BUILD)/npm
+NODE    ?= node
+TSC      = $(NODE) build/node/node_modules/typescript/bin/tsc
+WEB_JS   = $(wildcard web/engine/*.js)
+WEB_APP  = $(shell find web/app -type f 2>/dev/null)
+WASM_FILES = $(WASM_KINDS:%=$(WASM)/slm2-%.wasm)
+
+.PHONY: web-files web-unit web-lint web-types engine-pack
+
+# What the page checks each module against.
+$(WASM)/modules.json: $(WASM_FILES)
+	@begin='{'; for f in $^; do \
+	  printf '%s\n  "%s": {"sha256": "%s", "bytes": %s}' "$$begin" "$${f##*/}" "$$(sha256sum < $$f | cut -d' ' -f1)" "$$(wc -c < $$f)"; \
+	  begin=,; done > $@; printf '\n}\n' >> $@
+
+wasm: $(WASM)/modules.json
+
+web-files: $(WASM)/modules.json ## the files of the page, as they are served (build/web)
+	@rm -rf $(WEB)
+	@mkdir -p $(WEB)/engine $(WEB)/wasm
+	@cp $(WEB_JS) $(WEB)/engine
+	@cp $(WASM_FILES) $(WASM)/modules.json $(WEB)/wasm
+	@if [ -d web/app ]; then cp -R web/app/. $(WEB); fi
+
+web-unit: ## unit tests of the browser engine's JavaScript
+	@$(NODE) --test --test-reporter=dot tests/web/*.test.mjs
+
+web-lint: ## types of the browser engine's JavaScript
+	@tools/setup types
+	@$(TSC) -p web/engine
+
+web-types: ## its type declarations, from the comments (build/types)
+	@tools/setup types
+	@rm -rf $(BUILD)/types
+	@$(TSC) -p web/engine --noEmit false --declaration --emitDeclarationOnly --outDir $(BUILD)/types
+
+engine-pack: web-types $(WASM)/modules.json ## the npm package with the modules (build/npm/slm2-VERSION.tgz)
+	@rm -rf $(NPM)
+	@mkdir -p $(NPM)/engine $(NPM)/wasm
+	@cp $(WEB_JS) $(BUILD)/types/*.d.ts $(NPM)/engine
+	@cp $(WASM_FILES) $(WASM)/modules.json $(NPM)/wasm
+	@cp web/engine/package.json web/engine/README.md LICENSE $(NPM)
+	@cd $(NPM) && npm pack --silent
