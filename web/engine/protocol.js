@@ -3,7 +3,7 @@
 export const VERSION = 1;
 export const MAGIC = 0x324d4c53;
 export const PAGE = 65536;
-export const MAX_PAGES = 65536;
+export const MAX_PAGES = 65520;
 export const CONTROL = 1048576;
 export const CONTROL_BYTES = 4096;
 export const RING_BYTES = 524288;
