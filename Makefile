@@ -144,6 +144,7 @@ $(BUILD)/mathcheck: tests/exhaustive/mathcheck.c $(LIB)
 clean: ## remove build/
 	rm -rf $(BUILD)
 
+include wasm/wasm.mk
 include web/web.mk
 include tests/check.mk
 -include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(KERNELCHECK_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d

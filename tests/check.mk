@@ -66,17 +66,9 @@ $(CROSS:%=leg-%): leg-%:
 $(UNITS:%=leg-unit-%): leg-unit-%: leg-%
 	$(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$* $(BUILD_$*) RUN="$(RUN_$*)" unit'
 
-# wasm32 without a libc or imports: the core and tests/wasm/digest.c, in node.
-WASM_SRC = $(filter-out $(foreach isa,$(ISAS),src/kernel/$(isa)/%),$(CORE_SRC)) tests/wasm/digest.c
-WASM_OBJ = $(WASM_SRC:%.c=$(CHECK)/wasm32/%.o)
-$(CHECK)/wasm32/%.o: %.c
-	@mkdir -p $(@D)
-	@clang-19 --target=wasm32 $(NUMERIC) $(WARN) -O2 -ffreestanding -nostdlibinc -Iinclude -Isrc -I. -MMD -MP -c -o $@ $<
-$(CHECK)/wasm32/digest.wasm: $(WASM_OBJ)
-	@wasm-ld-19 --no-entry --stack-first -z stack-size=1048576 -o $@ $^
-WASM_DIGEST = $(SUBMAKE) $(CHECK)/wasm32/digest.wasm && node tests/wasm/digest.mjs $(CHECK)/wasm32/digest.wasm
-leg-wasm32:     ; $(LEG) '$(WASM_DIGEST)'
-leg-wasm32-all: ; $(LEG) '$(WASM_DIGEST) --all'
+# The browser's modules in node (wasm/wasm.mk).
+leg-wasm32:     ; $(LEG) '$(SUBMAKE) BUILD=$(HERE) wasm-test'
+leg-wasm32-all: ; $(LEG) '$(SUBMAKE) BUILD=$(HERE) wasm-test-all'
 
 leg-math: check-base
 	$(LEG) 'tests/exhaustive/run.sh $(CHECK)/gcc-O2 sample'
@@ -102,4 +94,4 @@ FUZZ = $(LEG) '$(SUBMAKE) $(FUZZ_BUILD) fuzz-programs && tests/fuzz/run.sh $(CHE
 leg-fuzz: check-base      ; $(call FUZZ,30)
 leg-fuzz-long: check-base ; $(call FUZZ,1200)
 
--include $(WASM_OBJ:.o=.d) $(FUZZ_PROGRAMS:=.d)
+-include $(FUZZ_PROGRAMS:=.d)

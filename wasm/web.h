@@ -12,7 +12,7 @@
 #define SLM2_WEB_VERSION 1u
 #define SLM2_WEB_MAGIC 0x324d4c53u /* "SLM2" */
 #define SLM2_WEB_PAGE 65536u
-#define SLM2_WEB_MAX_PAGES 65536u
+#define SLM2_WEB_MAX_PAGES 65520u /* 4 GiB less 1 MiB: below address 0, where a first stack overflows to, there is no memory */
 
 #define SLM2_WEB_CONTROL 1048576u
 #define SLM2_WEB_CONTROL_BYTES 4096u
@@ -52,7 +52,9 @@ _Static_assert(sizeof(slm2_web_plan_terms) == 32 * 8, "docs/PROTOCOL.md");
 /* --- exports for every instance ------------------------------------------------- */
 
 uint32_t SLM2_EXPORT(slm2_web_version)(void);
-/* uint32_t slm2_web_features(void)      R115: bits 1 atomics, 2 bulk memory, 4 SIMD128, 8 relaxed SIMD: what it was built with */
+/* R115: what it was built with: 1 atomics, 2 bulk memory, 4 SIMD128, 8 relaxed SIMD, 16 saturating conversion, 32 sign
+ * extension, 64 mutable globals. */
+uint32_t SLM2_EXPORT(probe_features)(void);
 /* Address of the last call's slm2_error: u32 code at 0, operation[32] at 4, name[160] at 36, message[256] at 196, u64 offset
  * at 456. */
 uint32_t SLM2_EXPORT(slm2_web_error)(void);
@@ -89,8 +91,10 @@ uint32_t SLM2_EXPORT(slm2_web_step)(double now_ms);
 /* Some matrix products on the work region, after slm2_web_start, before anything is loaded: the caller times it to choose
  * between modules. Returns a checksum, the same for every module; negative when it may not run. */
 double SLM2_EXPORT(slm2_web_trial)(uint32_t rounds);
-/* uint32_t slm2_web_stack(uint32_t thread)  where the stack of a compute worker (1 ..) begins: for __stack_pointer
- * void     slm2_web_thread(uint32_t thread) a compute worker's life; returns after quit */
+/* Where the stack of a compute worker (1 ..) begins: for its instance's __stack_pointer, before slm2_web_thread. */
+uint32_t SLM2_EXPORT(slm2_web_stack)(uint32_t thread);
+/* A compute worker's life, from before there is a pool; returns after quit. */
+void SLM2_EXPORT(slm2_web_thread)(uint32_t thread);
 
 /* --- export for the memory of a conversion ---------------------------------------- */
 
@@ -113,7 +117,8 @@ enum slm2_web_event { SLM2_EVENT_READY = 1, SLM2_EVENT_BEGUN, SLM2_EVENT_PROGRES
                       SLM2_EVENT_FAILED, SLM2_EVENT_COUNTED, SLM2_EVENT_DIGESTED, SLM2_EVENT_RESET, SLM2_EVENT_CLOSED };
 #define SLM2_FLAG_MORE 1u
 
-/* The pool of wasm/pool.c over the compute workers of this memory; n_threads from the plan. */
+/* The pool of wasm/pool.c over the compute workers of this memory; n_threads from the plan, the same at each call (else NULL).
+ * It works with those who have arrived, which may be nobody but the caller. */
 const slm2_pool *slm2_web_pool(uint32_t n_threads);
 /* 0, or the number of the compute worker whose canary is broken. */
 uint32_t slm2_web_broken_stack(uint32_t n_threads);

@@ -23,6 +23,12 @@ static const entry entries[] = {
 #ifdef SLM2_TWINS_ARM
     {&slm2_backend_neon, 0, true},
 #endif
+#ifdef SLM2_TWINS_WASM /* an engine that has loaded the module has the instructions */
+    {&slm2_backend_wasm128, 0, true},
+#endif
+#ifdef SLM2_TWINS_WASM_RELAXED
+    {&slm2_backend_wasm128relaxed, 0, true},
+#endif
 };
 #define N_ENTRIES ((uint32_t)(sizeof entries / sizeof entries[0]))
 

@@ -10,6 +10,13 @@ extern const slm2_backend slm2_backend_sse41, slm2_backend_avx2, slm2_backend_av
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
 #define SLM2_TWINS_ARM
 extern const slm2_backend slm2_backend_neon;
+#elif defined(__wasm_simd128__)
+#define SLM2_TWINS_WASM
+extern const slm2_backend slm2_backend_wasm128;
+#ifdef __wasm_relaxed_simd__
+#define SLM2_TWINS_WASM_RELAXED
+extern const slm2_backend slm2_backend_wasm128relaxed;
+#endif
 #endif
 
 #endif

@@ -1,4 +1,5 @@
-/* platform/pool.c: slm2/pool.h on the operating system's threads (threads.h). Knows nothing of what it runs.
+/* platform/pool.c: slm2/pool.h on threads.h: the operating system's threads, or a browser's workers (wasm/gate.c). Knows
+ * nothing of what it runs.
  *
  * A run is a round. Every thread has a lane: a range of consecutive units, so that it streams through its own part of the
  * weights in every round. It takes pieces from the front of its lane; when that is empty, from the back of the others'.
@@ -16,7 +17,7 @@
 #include "base/error.h"
 
 #define SPIN_NS 100000u /* longer than the steps between two products of a token, shorter than a token */
-#define SPINS_PER_LOOK 64u
+#define LOOKS 64u /* between two looks at the clock */
 
 /* The state word: open, threads inside (the caller not counted), number of the round, which may wrap around. */
 #define OPEN 1u
@@ -89,6 +90,16 @@ static void pause_processor(void) {
 #endif
 }
 
+/* The time that a wait counts from and to. WebAssembly has no clock: there the looks taken tell, at about 4 ns each. */
+#ifdef __wasm__
+static uint64_t now_ns(uint64_t looks) { return 4 * looks; }
+#else
+static uint64_t now_ns(uint64_t looks) {
+  (void)looks;
+  return slm2_clock_ns();
+}
+#endif
+
 /* A round that this worker has not seen, or the end. */
 static bool has_news(slm2_threads *t, uint32_t seen) {
   uint32_t state = atomic_load(&t->state);
@@ -103,8 +114,9 @@ static bool is_empty(slm2_threads *t, uint32_t unused) {
  * raised. One of the two sees the other: that is what the sequentially consistent order of these words is for. */
 static void wait_at(bell *b, slm2_threads *t, bool (*ready)(slm2_threads *, uint32_t), uint32_t seen) {
   if (ready(t, seen)) return;
-  for (uint64_t start = slm2_clock_ns(); t->spin_ns != 0 && slm2_clock_ns() - start < t->spin_ns;)
-    for (uint32_t i = 0; i < SPINS_PER_LOOK; i++) {
+  uint64_t looks = 0;
+  for (const uint64_t start = now_ns(0); t->spin_ns != 0 && now_ns(looks) - start < t->spin_ns; looks += LOOKS)
+    for (uint32_t i = 0; i < LOOKS; i++) {
       if (ready(t, seen)) return;
       pause_processor();
     }
@@ -158,10 +170,14 @@ static void run(void *self, slm2_job_fn *job, void *context, uint32_t units, uin
 
 /* --- life ------------------------------------------------------------------------- */
 
-void slm2_threads_destroy(slm2_threads *t) {
-  if (t == NULL) return;
+void slm2_threads_quit(slm2_threads *t) {
   atomic_store(&t->quit, true);
   ring(&t->start);
+}
+
+void slm2_threads_destroy(slm2_threads *t) {
+  if (t == NULL) return;
+  slm2_threads_quit(t);
   for (uint32_t i = 1; i < t->pool.n_threads; i++)
     if (t->lanes[i].thread != NULL) slm2_thread_join(t->lanes[i].thread);
   slm2_gate_destroy(t->start.gate);

@@ -1,5 +1,5 @@
 /* platform/threads.h: what pool.c needs of the operating system: threads, and a gate to sleep at. threads_posix.c and
- * threads_win32.c implement it.
+ * threads_win32.c implement it, in a browser wasm/gate.c.
  */
 #ifndef SLM2_PLATFORM_THREADS_H
 #define SLM2_PLATFORM_THREADS_H
@@ -21,6 +21,10 @@ void slm2_gate_lock(slm2_gate *gate);
 void slm2_gate_unlock(slm2_gate *gate);
 void slm2_gate_wait(slm2_gate *gate); /* locked: unlocks, sleeps, locks; it may wake for no reason */
 void slm2_gate_wake(slm2_gate *gate); /* locked: wakes everyone who waits */
+
+/* Tells the threads of a pool to end, without waiting for them: each leaves when it has nothing in hand. From any thread, at
+ * any time; a run that is under way, and later ones, are done by those who are left. */
+void slm2_threads_quit(slm2_threads *threads);
 
 /* Linux: of the n processors with a non-zero byte in allowed, how many cores they are, and how many a CPU quota leaves;
  * told by the files of /proc and /sys under root ("" for the real ones). A quota is rounded down: a thread that is

@@ -6,6 +6,7 @@
 uint64_t kc_state;
 const slm2_backend *kc_twins[16];
 uint32_t kc_n_twins;
+int kc_least = -128;
 
 /* --- memory ------------------------------------------------------------------------ */
 
@@ -104,8 +105,11 @@ static int8_t weight_value(kc_pattern pattern, uint32_t i) {
   case KC_ONE: return 1;
   case KC_EXTREME: return kc_random() & 1 ? 127 : -127;
   case KC_ALTERNATING: return i % 2 == 0 ? 127 : -127;
-  case KC_HUGE: return kc_random() & 1 ? 127 : -128;
-  default: return (int8_t)kc_random();
+  case KC_HUGE: return (int8_t)(kc_random() & 1 ? 127 : kc_least);
+  default: {
+    int8_t weight = (int8_t)kc_random();
+    return weight < kc_least ? (int8_t)kc_least : weight;
+  }
   }
 }
 
@@ -132,6 +136,9 @@ bool kc_same(const float *a, const float *b, size_t n) {
 
 static void list_twins(void) {
   const slm2_backend *b;
+#ifdef __wasm_relaxed_simd__
+  kc_least = -127; /* kernel/wasm128/relaxed.c */
+#endif
   for (uint32_t i = 0; (b = slm2_backend_at(i)) != NULL && kc_n_twins < 16; i++)
     if (b != &slm2_backend_oracle) kc_twins[kc_n_twins++] = b;
 }

@@ -33,7 +33,7 @@ typedef enum kc_pattern {
 } kc_pattern;
 extern const char *const kc_pattern_names[KC_PATTERNS];
 void kc_fill(float *x, size_t n, kc_pattern pattern);
-/* As a weight matrix: scales of every kind of f16 for the pattern, weights down to -128. rows, cols: multiples of 32. */
+/* As a weight matrix: scales of every kind of f16 for the pattern, weights down to kc_least. rows, cols: multiples of 32. */
 slm2_matrix kc_matrix(uint32_t rows, uint32_t cols, slm2_weight_form form, kc_pattern pattern);
 
 /* --- what comes out --------------------------------------------------------------- */
@@ -44,6 +44,8 @@ bool kc_same(const float *a, const float *b, size_t n);
 /* Every usable backend but the oracle. */
 extern const slm2_backend *kc_twins[16];
 extern uint32_t kc_n_twins;
+/* -128, which no file has [D9]; -127 when a twin relies on that. */
+extern int kc_least;
 
 /* Each part prints its line and returns 1 when a check failed. */
 int kc_check_matrices(void);

@@ -1,67 +1,50 @@
-/* tests/wasm/digest.c: the core as a wasm32 module without a libc and without imports, driven by digest.mjs. It makes
- * the digests of tests/golden/digests.txt: synthetic files, logits, answers to chat messages. All memory comes from one
- * pointer that only rises; digest.mjs puts it back between the lines.
+/* tests/wasm/digest.c: the core in place of the browser's engine, in each kind of module [wasm/wasm.mk], driven by digest.mjs.
+ * It makes the digests of tests/golden/digests.txt: synthetic files, logits, answers to chat messages. All memory comes from
+ * one pointer that only rises; digest.mjs puts it back between the lines.
  */
 #include "base/bytes.h"
 #include "base/sha256.h"
 #include "convert/convert.h"
 #include "slm2/chat.h"
 #include "slm2/session.h"
+#include "wasm/host.h"
 
-#define EXPORT(name) __attribute__((export_name(#name))) name
-#define PAGE 65536u
 
-/* What a freestanding compiler calls by itself. Compiled with -fno-builtin: none may become a call of itself. */
-void *memcpy(void *restrict to, const void *restrict from, size_t n) {
-  for (size_t i = 0; i < n; i++) ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
-  return to;
-}
-void *memmove(void *to, const void *from, size_t n) {
-  if ((uintptr_t)to <= (uintptr_t)from) return memcpy(to, from, n);
-  while (n-- > 0) ((uint8_t *)to)[n] = ((const uint8_t *)from)[n];
-  return to;
-}
-void *memset(void *to, int byte, size_t n) {
-  for (size_t i = 0; i < n; i++) ((uint8_t *)to)[i] = (uint8_t)byte;
-  return to;
-}
-int memcmp(const void *a, const void *b, size_t n) {
-  for (size_t i = 0; i < n; i++)
-    if (((const uint8_t *)a)[i] != ((const uint8_t *)b)[i]) return ((const uint8_t *)a)[i] - ((const uint8_t *)b)[i];
-  return 0;
-}
-
-extern uint8_t __heap_base; /* where wasm-ld's own data ends */
 static uintptr_t top;
 static char hex[65];        /* the digest of the last call that gave 0 */
 static slm2_error error;
+static const slm2_pool *pool;
 
 /* The rising pointer: 64-byte aligned, zeroed by nobody. Traps when memory is out. */
-uint8_t *EXPORT(take)(size_t n);
+uint8_t *SLM2_EXPORT(take)(size_t n);
 uint8_t *take(size_t n) {
-  if (top == 0) top = (uintptr_t)&__heap_base;
+  if (top == 0) top = slm2_web_stack(SLM2_WEB_THREADS_MAX - 1); /* the highest one */
   top = (top + 63) / 64 * 64;
   uint8_t *out = (uint8_t *)top;
-  uint64_t end = (uint64_t)top + n, have = (uint64_t)__builtin_wasm_memory_size(0) * PAGE;
-  if (end > have && __builtin_wasm_memory_grow(0, (size_t)((end - have + PAGE - 1) / PAGE)) == SIZE_MAX) __builtin_trap();
+  uint64_t end = (uint64_t)top + n;
+  if (end > slm2_web_memory_bytes()) __builtin_trap();
   top = (uintptr_t)end;
   return out;
 }
-void EXPORT(put_back)(uint8_t *to);
+void SLM2_EXPORT(put_back)(uint8_t *to);
 void put_back(uint8_t *to) { top = (uintptr_t)to; }
-const char *EXPORT(result)(void);
+const char *SLM2_EXPORT(result)(void);
 const char *result(void) { return hex; }
-const char *EXPORT(message)(void);
+const char *SLM2_EXPORT(message)(void);
 const char *message(void) { return error.message; }
+
+/* n threads compute from now on: this one and the workers in slm2_web_thread. Whether there is a pool. */
+bool SLM2_EXPORT(start_pool)(uint32_t n);
+bool start_pool(uint32_t n) { return (pool = slm2_web_pool(n)) != NULL; }
 
 static slm2_status done(slm2_sha256 *hash) {
   uint8_t sum[32];
   slm2_sha256_final(hash, sum);
   slm2_hex(sum, sizeof sum, hex);
-  return SLM2_OK;
+  return slm2_web_broken_stack(SLM2_WEB_THREADS_MAX) == 0 ? SLM2_OK : SLM2_E_INTERNAL_INVARIANT;
 }
 
-slm2_status EXPORT(file_digest)(const uint8_t *file, size_t n);
+slm2_status SLM2_EXPORT(file_digest)(const uint8_t *file, size_t n);
 slm2_status file_digest(const uint8_t *file, size_t n) {
   slm2_sha256 hash;
   slm2_sha256_init(&hash);
@@ -76,7 +59,7 @@ static slm2_status store(void *user, uint64_t offset, const void *bytes, size_t 
 }
 
 /* A synthetic model with seed 1 into file (capacity bytes); *n_file bytes of it. */
-slm2_status EXPORT(synth)(const char *shape, slm2_weight_form form, uint8_t *file, size_t *n_file);
+slm2_status SLM2_EXPORT(synth)(const char *shape, slm2_weight_form form, uint8_t *file, size_t *n_file);
 slm2_status synth(const char *shape, slm2_weight_form form, uint8_t *file, size_t *n_file) {
   slm2_synth_params params = {.form = form, .seed = 1};
   slm2_convert_report report;
@@ -122,11 +105,11 @@ static slm2_status hash_row(void *user, uint32_t position, const float *logits) 
 }
 
 /* Logits of n ids, chunk at a time, as `slm2 digest` hashes them. */
-slm2_status EXPORT(digest)(const uint8_t *file, size_t n_file, const uint32_t *ids, uint32_t n, slm2_profile profile,
+slm2_status SLM2_EXPORT(digest)(const uint8_t *file, size_t n_file, const uint32_t *ids, uint32_t n, slm2_profile profile,
                            slm2_kv_type kv, uint32_t chunk);
 slm2_status digest(const uint8_t *file, size_t n_file, const uint32_t *ids, uint32_t n, slm2_profile profile, slm2_kv_type kv,
                    uint32_t chunk) {
-  slm2_session_params params = {.context = n, .tile = SLM2_TILE_MAX, .profile = profile, .kv = kv};
+  slm2_session_params params = {.context = n, .tile = SLM2_TILE_MAX, .profile = profile, .kv = kv, .pool = pool};
   slm2_session *session;
   row_hash hash;
   slm2_status status = open_session(file, n_file, &params, &session);
@@ -178,11 +161,11 @@ static slm2_status generate(slm2_session *session, const slm2_generate_params *p
 
 /* The answer to a conversation, as `slm2 run --json` hashes it. sampler: NULL for the model's own sampling with this
  * seed, else {temperature, top_k, top_p, min_p, repeat_penalty}. */
-slm2_status EXPORT(answer)(const uint8_t *file, size_t n_file, const char *json, size_t n, slm2_profile profile,
+slm2_status SLM2_EXPORT(answer)(const uint8_t *file, size_t n_file, const char *json, size_t n, slm2_profile profile,
                            uint32_t max_tokens, const float sampler[5], uint32_t seed);
 slm2_status answer(const uint8_t *file, size_t n_file, const char *json, size_t n, slm2_profile profile, uint32_t max_tokens,
                    const float sampler[5], uint32_t seed) {
-  slm2_session_params params = {.tile = SLM2_TILE_MAX, .profile = profile, .kv = SLM2_KV_F32};
+  slm2_session_params params = {.tile = SLM2_TILE_MAX, .profile = profile, .kv = SLM2_KV_F32, .pool = pool};
   slm2_session *session;
   uint32_t *ids;
   size_t n_ids;
