@@ -146,6 +146,7 @@ clean: ## remove build/
 
 include wasm/wasm.mk
 include web/web.mk
+include tests/wasm/web.mk
 include tests/check.mk
 -include $(CORE_OBJ:.o=.d) $(PLATFORM_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(KERNELCHECK_OBJ:.o=.d) $(TESTS:=.d) $(BUILD)/tests/test_qwen3_parity.d
 

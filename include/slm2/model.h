@@ -15,8 +15,9 @@ SLM2_C_BEGIN
 
 typedef struct slm2_model slm2_model;
 
-/* Bytes of memory slm2_model_init needs for this file (header, size and tokenizer are checked; hashes
- * are not: that is slm2_reader's work). file must be 64-byte aligned. */
+/* Bytes of memory slm2_model_init needs for this file (header, size and the tokenizer's counts are checked; hashes
+ * are not: that is slm2_reader's work). file must be 64-byte aligned. Nothing behind the header and the first 32 bytes of
+ * the data is read: with file_bytes as the size of the whole, this prefix of a file that is not there yet will do. */
 SLM2_NODISCARD slm2_status slm2_model_bytes(const uint8_t *file, uint64_t file_bytes, size_t *bytes, slm2_error *error);
 /* mem: 64-byte aligned, kept. */
 SLM2_NODISCARD slm2_status slm2_model_init(void *mem, size_t mem_bytes, const uint8_t *file, uint64_t file_bytes,
