@@ -57,11 +57,12 @@ export class Engine extends EventTarget {
   #numbers = 0;
   /** @type {State} */ #state = "empty";
   /** @type {LoadedModel | null} */ #model = null;
-  /** @type {(() => void) | null} */ #release = null;
+  /** The model that no other tab may load. @type {{id: string, release: () => void} | null} */ #held = null;
   /** @type {{abort: AbortController, ended: Promise<unknown>} | null} */ #loading = null;
   /** @type {{model: ModelRef, options: LoadOptions} | null} */ #last = null;
   #onPageHide = () => {
     if (this.#loading !== null) forgetFailedLoad(); /* leaving is no failure */
+    this.#loading?.abort.abort(new Slm2Error("ABORTED", "the page was left"));
     this.#drop(new Slm2Error("ABORTED", "the page was left"), "empty");
     this.store.close();
   };
@@ -170,10 +171,12 @@ export class Engine extends EventTarget {
     try {
       await ended;
     } catch (e) {
-      this.#loading = null;
-      this.#teardown(/** @type {Slm2Error} */ (abort.signal.aborted ? abort.signal.reason : e));
-      this.#set("empty");
-      throw abort.signal.aborted ? abort.signal.reason : e;
+      const error = /** @type {Slm2Error} */ (abort.signal.aborted ? abort.signal.reason : e);
+      if (this.#state === "loading") {
+        this.#teardown(error);
+        this.#set("empty");
+      }
+      throw error;
     } finally {
       signal?.removeEventListener("abort", onAbort);
       this.#loading = null;
@@ -185,20 +188,23 @@ export class Engine extends EventTarget {
 
   /** @param {ModelRef} model @param {Shape} shape @param {boolean} takeOver @param {(p: LoadProgress) => void} say
    * @param {AbortController} abort */
-  async #load(model, shape, takeOver, say, { signal }) {
-    await this.#unloadNow();
-    this.#set("loading");
+  async #load(model, shape, takeOver, say, abort) {
+    const { signal } = abort, stored = typeof model === "string";
     signal.throwIfAborted();
-    say({ phase: "plan", loaded: 0, total: 1 });
     this.#planRequest(shape); /* refuses what cannot be, before anything else */
-    const stored = typeof model === "string";
-    if (stored) this.#release = await holdModel(model, takeOver, () => this.#taken(model));
+    say({ phase: "plan", loaded: 0, total: 1 });
     await this.#choose(model, signal);
     const request = this.#planRequest(shape);
     const { terms, named, fits, why, about } = await this.store.plan(model, request, { signal });
     if (!fits) throw new Slm2Error("MEMORY", why ?? "it does not fit", { ...named });
-    signal.throwIfAborted();
     say({ phase: "plan", loaded: 1, total: 1 });
+    if (!stored || this.#held?.id !== model) { /* what cannot be loaded unloads nothing */
+      const held = stored ? await this.#hold(model, takeOver, abort) : null;
+      await this.#unloadNow();
+      this.#held = held;
+    } else await this.#unloadNow(true);
+    this.#set("loading");
+    signal.throwIfAborted();
     const unmark = await markLoad({ model: stored ? model : about.name, name: about.name, context: named.context,
       kv: KV_TYPES[request.kv], profile: PROFILES[request.profile], pages: named.pages, at: new Date().toISOString() });
     try {
@@ -207,6 +213,16 @@ export class Engine extends EventTarget {
       unmark();
     }
     this.lastLoadFailed = null;
+  }
+
+  /** @param {string} id @param {boolean} takeOver @param {AbortController} abort */
+  async #hold(id, takeOver, abort) {
+    const held = { id, release: () => {} };
+    held.release = await holdModel(id, takeOver, () => {
+      if (this.#held === held) this.#taken(id);
+      else abort.abort(new Slm2Error("TAKEN", "another tab took this model over", { id }));
+    });
+    return held;
   }
 
   /** @param {ModelRef} model @param {BigUint64Array} terms @param {Record<string, number>} named @param {any} about
@@ -244,12 +260,13 @@ export class Engine extends EventTarget {
     if (this.#state !== "closed") this.#set("empty");
   }
 
-  async #unloadNow() {
+  /** @param {boolean} [keepHold] */
+  async #unloadNow(keepHold = false) {
     const machine = this.#machine;
-    this.#failAll(new Slm2Error("ABORTED", "the model was unloaded"));
     this.#machine = this.#model = null;
+    this.#failAll(new Slm2Error("ABORTED", "the model was unloaded"));
     await machine?.end();
-    this.#letGo();
+    if (!keepHold) this.#letGo();
   }
 
   /** Unloads, and ends the store's workers too. */
@@ -284,8 +301,8 @@ export class Engine extends EventTarget {
   }
 
   #letGo() {
-    this.#release?.();
-    this.#release = null;
+    this.#held?.release();
+    this.#held = null;
   }
 
   /** @param {Slm2Error} error */
@@ -298,15 +315,15 @@ export class Engine extends EventTarget {
 
   /** @param {Slm2Error} error @param {State} state */
   #drop(error, state) {
-    this.#loading?.abort.abort(error);
     this.#teardown(error);
-    if (this.#loading === null) this.#set(state);
+    if (this.#state === "loading") this.#loading?.abort.abort(error);
+    else this.#set(state);
   }
 
   /** @param {Machine} machine @param {Slm2Error} cause */
   #broken(machine, cause) {
     if (machine !== this.#machine) return;
-    const code = cause.code === "VERSION" || this.#loading !== null ? cause.code : "POISONED";
+    const code = this.#state === "loading" ? cause.code : "POISONED";
     const error = new Slm2Error(code, cause.message, { cause: cause.code, ...cause.details });
     this.#drop(error, "poisoned");
     if (this.#state === "poisoned") this.dispatchEvent(new EngineEvent("poisoned", { error }));
@@ -315,7 +332,7 @@ export class Engine extends EventTarget {
   /** @param {string} id */
   #taken(id) {
     const error = new Slm2Error("TAKEN", "another tab took this model over", { id });
-    this.#release = null;
+    this.#held = null;
     this.#drop(error, "empty");
     this.dispatchEvent(new EngineEvent("taken", { error }));
   }

@@ -6,9 +6,9 @@
 import { Slm2Error } from "./error.js";
 import { PAGE, PLAN_TERMS, STACKS } from "./protocol.js";
 
-const WARM_UP_MS = 15; /* for the engine's compiler to come to its best code */
+const WARM_UP_MAX_MS = 200, STEADY = 4;
 const TRIAL_MS = 6;
-const TRIALS = 3;
+const TRIALS = 5;
 const WORTH = 1.03; /* how much faster a module must be than the one before it */
 const COUNTS = [1, 2, 3, 4, 6, 8];
 const SHARE = 0.5; /* of the gain that more cores could give, that more threads must give */
@@ -47,14 +47,16 @@ class Runner {
     await this.ready;
     return this.#ask({ rounds });
   }
-  /** How many rounds take about TRIAL_MS, once warm. */
+  /** How many rounds take about TRIAL_MS, once the engine's compiler has come to its best code: when runs get no faster. */
   async warmUp() {
-    let rounds = 1;
-    for (const since = performance.now(); ;) {
+    let rounds = 1, best = Infinity, steady = 0;
+    for (const since = performance.now(); steady < STEADY && performance.now() - since < WARM_UP_MAX_MS;) {
       const { ms } = await this.run(rounds);
-      if (ms < TRIAL_MS / 2) rounds *= 2;
-      else if (performance.now() - since > WARM_UP_MS) return Math.max(1, Math.round(rounds * TRIAL_MS / ms));
+      steady = ms / rounds < 0.8 * best ? 0 : steady + 1;
+      best = Math.min(best, ms / rounds);
+      rounds = Math.max(1, Math.round(TRIAL_MS / best));
     }
+    return rounds;
   }
   end() { this.worker.terminate(); }
 }
