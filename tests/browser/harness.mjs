@@ -12,8 +12,9 @@ import { serve } from "./server.mjs";
 export const tests = [];
 
 /** @param {string} name
- *  @param {{engines?: string[], timeout?: number, netns?: boolean}} options
- *    engines: only in these; timeout: seconds (60); netns: runs inside tests/browser/netns.sh
+ *  @param {{engines?: string[], timeout?: number, netns?: boolean, slow?: boolean}} options
+ *    engines: only in these; timeout: seconds (60); netns: runs inside tests/browser/netns.sh;
+ *    slow: only with --slow
  *  @param {(t: Context) => Promise<void>} body */
 export function test(name, options, body) {
   tests.push({ name, ...options, body });

@@ -1,6 +1,6 @@
 /* Runs tests/browser/test_*.mjs in one engine. Usage, from the project's root:
- *   node tests/browser/run.mjs chromium|firefox|webkit [--build DIR] [--netns] [WORD...]
- * Only tests whose file or name contains one of the WORDs. --netns: only those for tests/browser/netns.sh, which this
+ *   node tests/browser/run.mjs chromium|firefox|webkit [--build DIR] [--slow] [--netns] [WORD...]
+ * Only tests whose file or name contains one of the WORDs. --slow: those that take minutes as well. --netns: only those for tests/browser/netns.sh, which this
  * process must be in; without it a run starts itself once more there for them.
  */
 import fs from "node:fs";
@@ -13,9 +13,11 @@ import { runTest, SharedBrowser, tests } from "./harness.mjs";
 const words = process.argv.slice(2);
 const engine = words.shift();
 const build = words.includes("--build") ? words.splice(words.indexOf("--build"), 2)[1] : "build";
-const inside = words.includes("--netns") && words.splice(words.indexOf("--netns"), 1).length > 0;
+const flag = (name) => words.includes(name) && words.splice(words.indexOf(name), 1).length > 0;
+const inside = flag("--netns");
+const slow = flag("--slow");
 if (!ENGINES.includes(engine) || build === undefined || words.some((word) => word.startsWith("-"))) {
-  console.error(`usage: node tests/browser/run.mjs ${ENGINES.join("|")} [--build DIR] [--netns] [WORD...]`);
+  console.error(`usage: node tests/browser/run.mjs ${ENGINES.join("|")} [--build DIR] [--slow] [--netns] [WORD...]`);
   process.exit(2);
 }
 
@@ -26,7 +28,7 @@ for (const file of fs.readdirSync(folder).filter((name) => /^test_.*\.mjs$/.test
   for (const one of tests.slice(from)) one.name = `${file.slice(5, -4)}: ${one.name}`;
 }
 const chosen = tests.filter((one) => (one.engines ?? ENGINES).includes(engine)
-  && (words.length === 0 || words.some((word) => one.name.includes(word))));
+  && (slow || !one.slow) && (words.length === 0 || words.some((word) => one.name.includes(word))));
 
 const shared = new SharedBrowser(engine);
 const count = { ok: 0, skip: 0, FAIL: 0 };

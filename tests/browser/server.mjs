@@ -11,6 +11,7 @@ import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
 import zlib from "node:zlib";
+import { once } from "node:events";
 
 export const CSP = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
   + "style-src 'self'; img-src 'self' data: blob:; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -174,6 +175,9 @@ export class Server {
   async sendBytes({ response, rule, entry }, file, first, end) {
     const limit = Math.min(end, first + Math.min(rule.short ?? Infinity, rule.stall ?? Infinity));
     const piece = rule.slow ? Math.max(1, Math.round(rule.slow / 20)) : PIECE;
+    const free = new AbortController(); /* of what waits for the connection */
+    const closed = once(response, "close", { signal: free.signal });
+    closed.catch(() => {});
     const handle = await fs.promises.open(file);
     try {
       for (let at = first; at < limit && !response.destroyed && !this.closed; at += piece) {
@@ -181,10 +185,11 @@ export class Server {
         await handle.read(bytes, 0, bytes.length, at);
         if (rule.flip >= at && rule.flip < at + bytes.length) bytes[rule.flip - at] ^= 1;
         entry.sent += bytes.length;
-        if (!response.write(bytes)) await new Promise((go) => { response.once("drain", go); response.once("close", go); });
+        if (!response.write(bytes)) await Promise.race([once(response, "drain", { signal: free.signal }), closed]);
         if (rule.slow) await pause(50);
       }
     } finally {
+      free.abort();
       await handle.close();
     }
     if (limit === end) return response.end();

@@ -1,0 +1,59 @@
+/* Memory, as the kernel counts it: a load takes what the plan says, unloading gives it back, again and again. */
+import assert from "node:assert/strict";
+import { pause, test } from "./harness.mjs";
+import { modelServer, openPage } from "./engine.mjs";
+
+const MiB = 1048576;
+const CYCLES = 10;
+
+test(`${CYCLES} loads and unloads end where they began, and a load takes no more than planned`, { timeout: 300 }, async (t) => {
+  const shape = "qwen3-0.6b-4layer";
+  const browser = await t.browser();
+  const { run } = await openPage(t, await modelServer(t, shape), browser);
+  await run("create");
+  await run("load", { url: "/models/demo.slm2" });
+  await run("unload");
+  await pause(3000);
+  const before = browser.memory();
+  const limit = before.anonymous * 1.1;
+  let highest = 0;
+  let planned = 0;
+  const after = [];
+  for (let i = 0; i < CYCLES; i++) {
+    browser.resetPeak();
+    const { plan, bytes } = await run("load", { url: `/models/${shape}.slm2` }, { context: 512 });
+    planned = plan.total;
+    const answer = await run("answer", { ids: [1, 2, 3], maxTokens: 3, temperature: 0 });
+    assert.equal(answer.ids.length, 3);
+    const loaded = browser.memory();
+    assert.ok(loaded.anonymous - before.anonymous > 0.95 * bytes, "the model is resident");
+    highest = Math.max(highest, loaded.peak - before.resident);
+    await run("unload");
+    after.push(browser.memory().anonymous);
+  }
+  for (let i = 0; i < 300 && after.at(-1) > limit; i++) { /* the page's own hold ends with its next garbage collection */
+    await pause(100);
+    after.push(browser.memory().anonymous);
+  }
+  after.splice(CYCLES, after.length - CYCLES - 1);
+  const rises = after.map((bytes) => ((bytes - before.anonymous) / MiB).toFixed(0));
+  t.note(`before ${(before.anonymous / MiB).toFixed(0)} MiB, after each ${rises.join(" ")} more; highest `
+    + `${(highest / MiB).toFixed(0)} more, planned ${(planned / MiB).toFixed(0)}`);
+  assert.ok(after.at(-1) <= limit, `${(after.at(-1) / MiB).toFixed(0)} MiB are left of ${(before.anonymous / MiB).toFixed(0)}`);
+  assert.ok(highest <= planned + 96 * MiB, `${(highest / MiB).toFixed(0)} MiB above the start, ${(planned / MiB).toFixed(0)} planned`);
+});
+
+test("a model that cannot fit is refused before anything is taken, with the numbers", { timeout: 60 }, async (t) => {
+  const browser = await t.browser();
+  const { run } = await openPage(t, await modelServer(t, "small"), browser);
+  await run("create", { maxPages: 60 });
+  const before = browser.memory().anonymous;
+  const { error } = await run("tryLoad", { url: "/models/small.slm2" });
+  assert.equal(error.code, "MEMORY");
+  assert.match(error.message, /60/);
+  assert.ok(error.details.pages > 60, JSON.stringify(error.details));
+  assert.ok(browser.memory().anonymous < before + 50 * MiB);
+  await run("create");
+  const most = await run("tryLoad", { url: "/models/small.slm2" }, { context: 40961 });
+  assert.ok(most.error && /40,?961|40,?960/.test(most.error.message), JSON.stringify(most.error));
+});
