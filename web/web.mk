@@ -19,11 +19,18 @@ $(WASM)/modules.json: $(WASM_FILES)
 wasm: $(WASM)/modules.json
 
 web-files: $(WASM)/modules.json ## the files of the page, as they are served (build/web)
+	@tools/setup page
 	@rm -rf $(WEB)
-	@mkdir -p $(WEB)/engine $(WEB)/wasm
+	@mkdir -p $(WEB)/engine $(WEB)/wasm $(WEB)/vendor $(WEB)/models
 	@cp $(WEB_JS) $(WEB)/engine
 	@cp $(WASM_FILES) $(WASM)/modules.json $(WEB)/wasm
-	@if [ -d web/app ]; then cp -R web/app/. $(WEB); fi
+	@cp -R web/app/. $(WEB)
+	@sed '/^\/\/# sourceMappingURL/d' build/node/node_modules/marked/lib/marked.esm.js > $(WEB)/vendor/marked.js
+	@cp build/node/node_modules/marked/LICENSE* $(WEB)/vendor/marked.LICENSE.txt
+	@cp LICENSE $(WEB)/LICENSE.txt
+	@cp tests/golden/digests.txt models/demo.slm2 $(WEB)/models
+	@mv $(WEB)/models/digests.txt $(WEB)
+	@$(NODE) tools/web_site.mjs $(WEB)
 
 web-unit: ## unit tests of the browser engine's JavaScript
 	@$(NODE) --test --test-reporter=dot tests/web/*.test.mjs

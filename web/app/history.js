@@ -1,0 +1,140 @@
+/**
+ * history.js: the conversations of this browser. Kept in the origin's private file system by history-worker.js; where that
+ * is refused they live in memory, and `memoryOnly` says why.
+ *
+ * @typedef {{finish: string, promptTokens: number, reusedTokens: number, completionTokens: number, prefillMs: number,
+ *   decodeMs: number, seed: string, model: string, digest: string}} Stats seed as a decimal, because it may exceed a number
+ * @typedef {{role: "user", content: string}} UserMessage
+ * @typedef {{role: "assistant", content: string, reasoning?: string, stats?: Stats, error?: string}} AssistantMessage
+ * @typedef {UserMessage | AssistantMessage} Message
+ * @typedef {{id: string, title: string, created: string, updated: string, system: string, messages: Message[]}} Conversation
+ */
+
+const FORMAT = "slm2-conversations", VERSION = 1;
+
+export class History {
+  /** @type {Map<string, Conversation>} */ #all = new Map();
+  #worker = new Worker(new URL("./history-worker.js", import.meta.url), { type: "module", name: "slm2 history" });
+  #next = 1;
+  /** @type {Map<number, {done: (v: any) => void, fail: (e: Error) => void}>} */ #asked = new Map();
+  /** Why nothing is kept; null: it is. @type {string | null} */ memoryOnly = null;
+
+  constructor() {
+    this.#worker.onmessage = ({ data }) => {
+      const asked = this.#asked.get(data.id);
+      this.#asked.delete(data.id);
+      if (data.error === undefined) asked?.done(data.value);
+      else asked?.fail(new Error(data.error));
+    };
+    this.#worker.onerror = (e) => {
+      for (const { fail } of this.#asked.values()) fail(new Error(e.message || "its worker was refused"));
+      this.#asked.clear();
+    };
+  }
+
+  /** @param {string} op @param {object} args @returns {Promise<any>} */
+  #ask(op, args) {
+    const id = this.#next++;
+    return new Promise((done, fail) => {
+      this.#asked.set(id, { done, fail });
+      this.#worker.postMessage({ id, op, args });
+    });
+  }
+
+  /** Reads what is kept. */
+  async open() {
+    try {
+      await this.#ask("probe", {});
+      for (const text of await this.#ask("list", {})) {
+        const c = checked(parse(text));
+        if (c !== null) this.#all.set(c.id, c);
+      }
+    } catch (e) {
+      this.memoryOnly = /** @type {Error} */ (e).message;
+    }
+  }
+
+  /** Newest first. */
+  list() { return [...this.#all.values()].sort((a, b) => b.updated.localeCompare(a.updated)); }
+
+  /** @param {string} id */
+  get(id) { return this.#all.get(id) ?? null; }
+
+  /** @returns {Conversation} */
+  create() {
+    const now = new Date().toISOString();
+    const c = { id: crypto.randomUUID(), title: "New conversation", created: now, updated: now, system: "", messages: [] };
+    this.#all.set(c.id, c);
+    return c;
+  }
+
+  /** An empty conversation is kept in memory alone. @param {Conversation} c */
+  async save(c) {
+    c.updated = new Date().toISOString();
+    this.#all.set(c.id, c);
+    if (this.memoryOnly !== null || c.messages.length === 0) return;
+    await this.#ask("save", { name: c.id, text: JSON.stringify(c) });
+  }
+
+  /** @param {string} id */
+  async remove(id) {
+    this.#all.delete(id);
+    if (this.memoryOnly === null) await this.#ask("remove", { name: id });
+  }
+
+  /** Removes everything of this origin in the private file system, models too. */
+  async clear() {
+    this.#all.clear();
+    if (this.memoryOnly === null) await this.#ask("clear", {});
+  }
+
+  /** All conversations, or one, as the text of a file. @param {string} [id] */
+  exported(id) {
+    const conversations = this.list().filter((c) => c.messages.length > 0 && (id === undefined || c.id === id));
+    return JSON.stringify({ format: FORMAT, version: VERSION, conversations }, null, 1) + "\n";
+  }
+
+  /** Adds what such a file holds; one with an id that exists replaces it only when it is newer. @param {string} text */
+  async imported(text) {
+    const file = parse(text);
+    if (file?.format !== FORMAT || !Array.isArray(file.conversations))
+      throw new Error("this is no file of slm2 conversations");
+    if (file.version !== VERSION) throw new Error(`it has version ${file.version}; this page reads ${VERSION}`);
+    const all = file.conversations.map(checked);
+    const bad = all.findIndex((/** @type {Conversation | null} */ c) => c === null);
+    if (bad >= 0) throw new Error(`conversation ${bad + 1} of ${all.length} is not whole; nothing was imported`);
+    let taken = 0;
+    for (const c of /** @type {Conversation[]} */ (all)) {
+      const old = this.#all.get(c.id);
+      if (old !== undefined && old.updated >= c.updated) continue;
+      this.#all.set(c.id, c);
+      taken++;
+      if (this.memoryOnly === null) await this.#ask("save", { name: c.id, text: JSON.stringify(c) });
+    }
+    return { taken, total: all.length };
+  }
+}
+
+/** @param {string} text @returns {any} */
+function parse(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A conversation with nothing else in it, or null. @param {any} c @returns {Conversation | null} */
+function checked(c) {
+  const text = (/** @type {any} */ v) => typeof v === "string";
+  if (typeof c !== "object" || c === null || !text(c.id) || !/^[0-9a-z-]{1,64}$/.test(c.id) || !text(c.title)) return null;
+  if (!text(c.created) || !text(c.updated) || !text(c.system) || !Array.isArray(c.messages)) return null;
+  const messages = [];
+  for (const m of c.messages) {
+    if (typeof m !== "object" || m === null || !text(m.content) || !["user", "assistant"].includes(m.role)) return null;
+    if (m.role === "user") messages.push({ role: m.role, content: m.content });
+    else messages.push({ role: m.role, content: m.content, ...(text(m.reasoning) ? { reasoning: m.reasoning } : {}),
+      ...(text(m.error) ? { error: m.error } : {}), ...(typeof m.stats === "object" && m.stats !== null ? { stats: m.stats } : {}) });
+  }
+  return { id: c.id, title: c.title, created: c.created, updated: c.updated, system: c.system, messages };
+}
