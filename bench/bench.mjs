@@ -7,8 +7,8 @@
 // medians. Shared machines change by the minute: only the ratios of one run mean something.
 // Environment: ROUNDS (3), MODEL (a .slm2 file instead), PEER=none, FLAGS, COMPILER (for the table's columns).
 import {execFileSync} from 'node:child_process';
-import {existsSync, mkdirSync, renameSync, statSync, writeFileSync} from 'node:fs';
-import {arch, availableParallelism, cpus, loadavg, platform} from 'node:os';
+import {copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync} from 'node:fs';
+import {arch, availableParallelism, cpus, platform} from 'node:os';
 import {dirname, join, resolve} from 'node:path';
 import {fileURLToPath} from 'node:url';
 
@@ -76,13 +76,14 @@ function runSlm2(load, profile) {
 
 function runPeer(load) {
   const out = run(process.execPath, [join(here, 'llamacpp.mjs'), resolve(gguf), load.threads, load.context, load.long ? '' : load.prefill,
-    load.decode, load.long ? 32 : 64].map(String), {NODE_LLAMA_CPP: resolve(peer), SLM2_BENCH_VOCAB: String(config.vocab)});
+    load.decode, 64].map(String), {NODE_LLAMA_CPP: resolve(peer), SLM2_BENCH_VOCAB: String(config.vocab)});
   return JSON.parse(out.trim().split('\n').pop());
 }
 
 // name of a metric -> value; the same names for both.
 function metrics(load, result) {
   const found = {};
+  if (result.tokenizer) return {tokenizer: result.tokenizer};
   if (load.long) {
     found[`decode${longest}`] = result.decode[0].tokens_per_second;
     if (result.decode[0].share) found[`share${longest}`] = result.decode[0].share;
@@ -93,8 +94,9 @@ function metrics(load, result) {
   found.decode = result.decode[0].tokens_per_second;
   if (result.decode[0].share) found.share = result.decode[0].share;
   found.load = result.load_ms;
-  found.ttft = result.first_token_fresh_ms;
-  if (result.first_token_warm_ms) found.ttft_warm = result.first_token_warm_ms;
+  found.ttft = result.first_token_warm_ms;
+  if (result.first_token_cold_ms) found.ttft_cold = result.first_token_cold_ms;
+  if (result.first_token_again_ms) found.ttft_again = result.first_token_again_ms;
   if (result.peak_rss) found.rss = result.peak_rss / 1e6;
   for (const b of result.bandwidth ?? []) if (b.threads === load.threads) found.bandwidth = b.bytes_per_second / 1e9;
   return found;
@@ -112,29 +114,69 @@ function median(runner, threads, metric) {
   return values.length % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2; // NaN of none
 }
 
-const busy = loadavg()[0] > 0.5;
-if (busy) console.log(`the machine is busy (load ${loadavg()[0].toFixed(1)}): these figures are not for publishing`);
+// Share of the processors' time that others take while this script waits.
+function busyShare() {
+  const add = ([idle, all], {times: t}) => [idle + t.idle, all + t.user + t.nice + t.sys + t.irq + t.idle];
+  const times = () => cpus().reduce(add, [0, 0]);
+  const [idle, all] = times();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+  const [idleNow, allNow] = times();
+  return 1 - (idleNow - idle) / Math.max(allNow - all, 1);
+}
+const busy = []; // before each run
 let backend = '?', release = '';
+
+function takePeer(load) {
+  if (!peer) return;
+  try {
+    const theirs = runPeer(load);
+    release = theirs.release;
+    note('peer', load, theirs);
+  } catch (error) {
+    console.log(`llama.cpp is left out: ${reason(error)}`);
+    peer = null;
+    samples.forEach((_, key) => key.startsWith('peer ') && samples.delete(key));
+  }
+}
+
+// MB/s of the tokenizer on this repository's own text, with Qwen3's vocabulary; its output included, its start not.
+function takeTokenizer() {
+  const folder = join(work, 'tokenizer'), file = join(folder, 'qwen3.slm2');
+  try {
+    mkdirSync(folder, {recursive: true});
+    copyFileSync(run(join(here, '../tools/fetch_tokenizer'), [join(build, 'cache')]).trim(), join(folder, 'tokenizer.json'));
+    makeFile(file, path => run(slm2, ['synth', path, '--shape', 'tiny', '--tokenizer', folder]));
+    const root = join(here, '..'), names = run('git', ['-C', root, 'ls-files', '*.md', '*.c', '*.h', '*.mjs']).trim().split('\n');
+    const text = Buffer.concat(names.map(name => readFileSync(join(root, name))));
+    const input = Buffer.concat(Array.from({length: Math.ceil((1 << 23) / text.length)}, () => text));
+    const time = bytes => {
+      const begin = performance.now();
+      execFileSync(slm2, ['tokenize', file], {input: bytes, maxBuffer: 1 << 28});
+      return performance.now() - begin;
+    };
+    time(input);
+    for (let i = 0; i < rounds; i++) note('none', {threads: 1}, {tokenizer: input.length / 1000 / (time(input) - time(''))});
+  } catch (error) {
+    console.log(`the tokenizer is left out: ${reason(error)}`);
+  }
+}
+
+takeTokenizer();
 for (let round = 1; round <= rounds; round++) {
   for (const load of loads) {
     process.stderr.write(`round ${round} of ${rounds}: ${load.threads} thread(s), context ${load.context}\n`);
     for (const profile of ['q8', 'f32']) {
+      busy.push(busyShare());
       const ours = runSlm2(load, profile);
       backend = ours.backend;
       note(profile, load, ours);
-      if (profile === 'f32' || !peer) continue;
-      try {
-        const theirs = runPeer(load);
-        release = theirs.release;
-        note('peer', load, theirs);
-      } catch (error) {
-        console.log(`llama.cpp is left out: ${reason(error)}`);
-        peer = null;
-        samples.forEach((_, key) => key.startsWith('peer ') && samples.delete(key));
-      }
+      if (profile === 'q8') takePeer(load);
     }
   }
 }
+busy.push(busyShare());
+const others = busy.reduce((a, b) => a + b) / busy.length, quiet = others < 0.1;
+if (!quiet) console.log(`the machine was busy (${(100 * others).toFixed(0)} % with other work): these figures are not for publishing`);
 
 // --- the table of floors and goals ----------------------------------------------------
 
@@ -155,15 +197,17 @@ const rows = [ // what, value, floor, goal; less is better where the floor is ab
   [`prefill 512 q8 / llama.cpp, ${cores} threads`, ratio('q8', cores, 'prefill512'), 1.5, 2],
   [`decode f32 / llama.cpp int8, ${cores} threads`, ratio('f32', cores, 'decode'), 1.1, 1.4],
   [`prefill 128 f32 / llama.cpp int8, ${cores} threads`, ratio('f32', cores, 'prefill128'), 0.9, 1.2],
-  ['load to first token, fresh mapping, seconds', seconds(cores), 0.4, 0.2],
+  ['load to first token, warm, seconds', seconds(cores), 0.4, 0.2],
   ['memory beyond file, keys and values, MiB', beyond(), 48, 32],
   [`decode after ${longest} q8, share of the bound`, share(cores, `share${longest}`), 0.65, 0.8],
   [`decode after ${longest} q8 / llama.cpp`, ratio('q8', cores, `decode${longest}`), 1.1, NaN],
+  ['tokenizer, MB/s', median('none', 1, 'tokenizer'), 5, 20],
 ];
 function verdict(value, floor, goal) {
   if (Number.isNaN(value)) return 'not measured';
   const sign = goal < floor ? -1 : 1;
   if (sign * value >= sign * goal) return 'goal';
+  if (Number.isNaN(goal) && value >= floor) return 'reached';
   return sign * value >= sign * floor ? 'floor' : 'BELOW THE FLOOR';
 }
 const number = x => Number.isNaN(x) ? '-' : x.toFixed(2);
@@ -188,7 +232,7 @@ for (const key of [...samples.keys()].filter(k => !k.startsWith('peer '))) {
   const runner = `slm2 ${backend}${peer ? ` / llama.cpp ${release}` : ''}`;
   csv += [...about, runner, profile, threads, metric, figure(value), figure(theirs), figure(value / theirs)].map(cell).join(',') + '\n';
 }
-const publish = !busy && !process.env.MODEL;
+const publish = quiet && !process.env.MODEL;
 const folder = publish ? join(here, 'results') : work;
 mkdirSync(folder, {recursive: true});
 const out = join(folder, `${new Date().toISOString().slice(0, 10)}-native.csv`);

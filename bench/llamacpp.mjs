@@ -38,14 +38,14 @@ async function evaluate(prompt, n) {
 }
 
 await evaluate(ids(1), 1);
-const freshMs = performance.now() - start;
+const warmMs = performance.now() - start;
 const prefill = [], decode = [];
 for (const n of list(prefillText)) prefill.push({tokens: n, tokens_per_second: n * 1000 / (await evaluate(ids(n), 1)).first});
 for (const n of list(decodeText)) {
   const {each, count} = await evaluate(ids(Math.max(n, 1)), tokens + 1);
   decode.push({after: n, tokens_per_second: 1000 / each, tokens: count - 1});
 }
-const result = {release: llama.llamaCppRelease?.release ?? 'unknown', load_ms: loadMs, first_token_fresh_ms: freshMs, prefill, decode,
+const result = {release: llama.llamaCppRelease?.release ?? 'unknown', load_ms: loadMs, first_token_warm_ms: warmMs, prefill, decode,
   peak_rss: process.resourceUsage().maxRSS * 1024};
 console.log(JSON.stringify(result));
 await context.dispose();
