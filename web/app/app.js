@@ -25,6 +25,7 @@ export class App {
   /** @type {Engine} */ engine;
   history = new History();
   settings = new Settings();
+  /** Identity of the demo model, once it was asked for. */ demoId = "";
   /** @type {Conversation} */ conversation;
   /** @type {AbortController | null} */ #answering = null;
   #chat = new ChatView({
@@ -86,12 +87,27 @@ export class App {
     await this.load(last.model, { context: last.context, kv: last.kv });
   }
 
+  /** The demo is kept like any model, so that it is there without a network; without storage it is read each time.
+   * @returns {Promise<string | {url: string}>} */
+  async demo() {
+    const { demo } = await (await fetch("build.json")).json();
+    this.demoId = demo.identity;
+    try {
+      const kept = (await this.engine.store.list()).find((m) => m.sealed && m.id === demo.identity);
+      return kept?.id ?? (await this.engine.store.import({ url: DEMO }, { name: "demo.slm2", persist: false })).id;
+    } catch (e) {
+      if (/** @type {Slm2Error} */ (e).code !== "NO_STORAGE") throw e;
+      return { url: DEMO };
+    }
+  }
+
   /** Loads a model and says how it goes. @param {string} model "demo" or a stored one's id
    * @param {{context?: number, kv?: "f16" | "f32", takeOver?: boolean}} [options] @returns {Promise<boolean>} */
   async load(model, options = {}) {
     this.stop();
     try {
-      const loaded = await this.engine.load(model === "demo" ? { url: DEMO } : model, { ...options,
+      this.status("Loading", "busy");
+      const loaded = await this.engine.load(model === "demo" ? await this.demo() : model, { ...options,
         onProgress: ({ phase, loaded: n, total }) => this.status(phase === "read" || phase === "verify"
           ? `${phase === "read" ? "Loading" : "Verifying"} ${bytes(n)} of ${bytes(total)}` : "Loading", "busy") });
       localStorage.setItem(MODEL_KEY, JSON.stringify({ model, context: options.context, kv: options.kv }));

@@ -17,7 +17,7 @@ export function h(what, props = {}, ...children) {
   if (classes.length > 0) element.className = classes.join(" ");
   for (const [name, value] of Object.entries(props)) {
     if (value === undefined || value === null) continue;
-    if (name in element && !name.startsWith("aria")) /** @type {any} */ (element)[name] = value;
+    if (name in element) /** @type {any} */ (element)[name] = value;
     else element.setAttribute(name, String(value));
   }
   element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));

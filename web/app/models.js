@@ -69,12 +69,12 @@ export class ModelsView {
     } catch (e) {
       refused = /** @type {Error} */ (e).message;
     }
-    this.#list.replaceChildren(h("h2", {}, "In this browser"), this.#demo(), ...stored.map((m) => this.#card(m)),
+    this.#list.replaceChildren(h("h2", {}, "In this browser"), this.#demo(), ...stored.filter((m) => m.id !== this.app.demoId).map((m) => this.#card(m)),
       refused === "" ? "" : h("p.failed", {}, `${refused}. A picked file is used from memory for as long as this tab is open.`));
   }
 
   #demo() {
-    const loaded = this.app.engine.model?.id == null && this.app.engine.model?.name === "demo.slm2";
+    const loaded = this.app.engine.model?.identity === this.app.demoId;
     return h("article.card", {}, h("div.row", {}, h("h3", {}, "demo"), loaded && h("span.tag", {}, "loaded")),
       h("p.small", {}, "Comes with the page; trained by this project on text that it wrote itself."),
       h("div.row", {}, !loaded && h("button", { type: "button", onclick: () => void this.#load("demo", {}) }, "Load")));

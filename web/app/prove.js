@@ -6,7 +6,6 @@
 import { createEngine } from "./engine/index.js";
 import { $, download, h } from "./dom.js";
 
-const DEMO = "models/demo.slm2";
 /* The ids of tests/golden/run.sh. */
 const ids = (/** @type {number} */ n) => Array.from({ length: n }, (_, i) => (i * i * 7 + 13 * i + 5) % 280);
 const ANSWERS = /** @type {Record<string, any>} */ ({
@@ -85,7 +84,9 @@ export class ProveView {
   /** @param {AbortSignal} signal */
   async #prove(signal) {
     const text = await (await fetch("digests.txt", { signal })).text(), { lines, file } = demoLines(text);
-    const bytes = await (await fetch(DEMO, { signal })).arrayBuffer();
+    const demo = await this.app.demo(), store = this.app.engine.store;
+    const model = typeof demo === "string" ? { file: await store.file(demo) } : demo;
+    const bytes = await ("file" in model ? model.file : await fetch(model.url, { signal })).arrayBuffer();
     const got = Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)), (b) => b.toString(16).padStart(2, "0")).join("");
     if (got !== file) throw new Error(`the demo model's file has the SHA-256 ${got}, digests.txt says ${file}`);
     const features = this.app.engine.capabilities;
@@ -100,7 +101,7 @@ export class ProveView {
       const engine = await createEngine({ base: new URL("./", import.meta.url).href, module, threads });
       try {
         for (const [profile, kv] of /** @type {const} */ ([["f32", "f32"], ["f32", "f16"], ["q8", "f32"], ["q8", "f16"]])) {
-          await engine.load({ url: DEMO }, { profile, kv, signal });
+          await engine.load(model, { profile, kv, signal });
           for (const line of lines.filter((l) => l.profile === profile && l.kv === kv)) {
             column.made.set(line.name, await make(engine, line, signal));
             this.#bar.value = ++done / (runs.length * lines.length);

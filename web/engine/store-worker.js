@@ -438,6 +438,7 @@ const operations = {
   read: ({ model, memory, at }, task) => read(model, memory, at, task),
   import: ({ model, options }, task) => importModel(model, options, task),
   verify: ({ id }, task) => verify(id, task),
+  file: async ({ id }) => (await stored(id)).folder.file(`${id}.slm2`),
   remove: ({ id }) => remove(id),
 };
 

@@ -105,15 +105,18 @@ export class Store {
   list() { return this.#ask("list", {}); }
 
   /** Imports a .slm2 or .gguf file, verifying every chunk. An import that was stopped goes on where it stopped.
-   * Asks the browser once to keep the storage.
-   * @param {{url: string} | {file: File}} model @param {TaskOptions & {name?: string}} [options]
+   * persist (default true): asks the browser to keep the storage, which may ask the user.
+   * @param {{url: string} | {file: File}} model @param {TaskOptions & {name?: string, persist?: boolean}} [options]
    * @returns {Promise<StoredModel>} */
-  async import(model, { name, ...options } = {}) {
+  async import(model, { name, persist = true, ...options } = {}) {
     const out = await this.#ask("import", { model, options: { name } }, options);
     /* Never awaited: Firefox asks the user and may never answer. */
-    if (!out.already) void navigator.storage?.persist?.().catch(() => {});
+    if (persist && !out.already) void navigator.storage?.persist?.().catch(() => {});
     return out;
   }
+
+  /** A stored model as a file, for other uses of its bytes. @param {string} id @returns {Promise<File>} */
+  file(id) { return this.#ask("file", { id }); }
 
   /** Reads and hashes every byte again. A damaged model is removed, and the error says so.
    * @param {string} id @param {TaskOptions} [options] @returns {Promise<{id: string, verified: true, bytes: number}>} */
