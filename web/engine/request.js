@@ -82,8 +82,7 @@ export class Request {
   succeed(value) { this.#settle(() => this.#outcome.done(value)); }
   /** @param {Slm2Error} error */
   fail(error) {
-    const stopped = error.code === "CANCELLED" || error.code === "ABORTED";
-    const said = stopped ? aborted(this.what, this.signal) : error;
+    const said = error.code === "CANCELLED" ? aborted(this.what, this.signal) : error;
     said.tokens ??= this.tokens();
     this.#settle(() => this.#outcome.fail(said));
   }
