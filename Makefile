@@ -33,7 +33,7 @@ else
 PLATFORM_SRC = src/platform/posix.c src/platform/pool.c src/platform/threads_posix.c src/platform/usage_posix.c
 THREADS      = -pthread
 endif
-CLI_SRC  = $(wildcard cli/*.c)
+CLI_SRC  = $(filter-out $(if $(HTTP_FLAGS),,cli/serve_file.c cli/serve_http.c cli/serve_listen.c),$(wildcard cli/*.c))
 TEST_SRC = $(wildcard tests/unit/test_*.c)
 
 CORE_OBJ     = $(CORE_SRC:%.c=$(BUILD)/obj/%.o)
@@ -50,6 +50,10 @@ optional = $(shell flags=$$(pkg-config --cflags --libs $(1) 2>/dev/null) && echo
 EDIT_FLAGS  := $(call optional,libedit,histedit.h,el_init)
 EDIT_CFLAGS := $(if $(EDIT_FLAGS),$(filter-out -l%,$(EDIT_FLAGS)) -DSLM2_HAVE_LIBEDIT)
 EDIT_LIBS   := $(filter -l% -L%,$(EDIT_FLAGS))
+# `slm2 serve` is optional too: without libmicrohttpd it names the package.
+HTTP_FLAGS  := $(call optional,libmicrohttpd,microhttpd.h,MHD_start_daemon)
+HTTP_CFLAGS := $(if $(HTTP_FLAGS),$(filter-out -l%,$(HTTP_FLAGS)) -DSLM2_HAVE_LIBMICROHTTPD)
+HTTP_LIBS   := $(filter -l% -L%,$(HTTP_FLAGS))
 
 .PHONY: help all chat test unit kernelcheck kernelbench asan lint mutants cli-test golden golden-print oracle2 parity clang check install clean
 help: ## list the targets
@@ -65,10 +69,16 @@ $(LIB): $(CORE_OBJ) $(PLATFORM_OBJ)
 	@$(AR) rcs $@ $^
 
 $(BUILD)/slm2: $(CLI_OBJ) $(LIB)
-	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $(CLI_OBJ) $(LIB) $(EDIT_LIBS) $(THREADS)
+	@$(CC) $(CFLAGS) $(EXTRA) -o $@ $(CLI_OBJ) $(LIB) $(EDIT_LIBS) $(HTTP_LIBS) $(THREADS)
 
 $(CORE_OBJ): FREESTANDING = -ffreestanding
-$(CLI_OBJ): FREESTANDING = $(EDIT_CFLAGS)
+$(CLI_OBJ): FREESTANDING = $(EDIT_CFLAGS) $(HTTP_CFLAGS)
+# A library that was installed since the last build is used from now on.
+$(BUILD)/obj/cli/line.o $(BUILD)/obj/cli/serve.o $(BUILD)/slm2: $(BUILD)/obj/optional
+$(BUILD)/obj/optional: always
+	@mkdir -p $(@D)
+	@echo '$(EDIT_FLAGS) $(HTTP_FLAGS)' | cmp -s - $@ || echo '$(EDIT_FLAGS) $(HTTP_FLAGS)' >$@
+.PHONY: always
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) $(FREESTANDING) $(ISA_FLAGS) -c -o $@ $<
@@ -80,6 +90,9 @@ $(BUILD)/tests/%: tests/parity/%.c $(LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(FLAGS) -o $@ $< $(LIB)
 
+# The pure part of `slm2 serve`.
+$(BUILD)/tests/test_serve: $(BUILD)/obj/cli/serve_path.o
+$(BUILD)/tests/test_serve: private TEST_EXTRA = $(BUILD)/obj/cli/serve_path.o $(LIB)
 # Test-only: jansson's verdict beside ours, where it is installed.
 $(BUILD)/tests/test_json: private TEST_EXTRA = $(patsubst -ljansson,-ljansson -DSLM2_HAVE_JANSSON,$(call optional,jansson,jansson.h,json_loads))
 

@@ -103,6 +103,9 @@ typedef struct cli_option {
  * exit code: CLI_OK after --help (the help went to stdout), CLI_USAGE after a complaint. */
 int cli_parse(int argc, char **argv, const char *help, const cli_option *options, size_t n_options,
               const char **operands, const char *const *operand_names, size_t n_operands);
+/* The same for any number of operands, up to CLI_MAX_STRINGS. */
+int cli_parse_list(int argc, char **argv, const char *help, const cli_option *options, size_t n_options, cli_strings *operands,
+                   const char *operand_name);
 /* Whole number in [low, high]; digits only. */
 bool cli_number(const char *text, size_t n, uint64_t low, uint64_t high, uint64_t *out);
 /* "1,2,3": at least one id, decimal, each below 2^32 - 1; complains by the name of the option. */
@@ -330,6 +333,7 @@ int cli_cmd_trace(int argc, char **argv);
 int cli_cmd_plan(int argc, char **argv);
 int cli_cmd_synth(int argc, char **argv);
 int cli_cmd_bench(int argc, char **argv);
+int cli_cmd_serve(int argc, char **argv);
 
 #define CLI_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

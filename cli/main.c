@@ -24,6 +24,7 @@ static const command commands[] = {
   {"check", "FILE [--quick]", "every way of computing against the oracle, bit by bit", cli_cmd_check},
   {"plan", "FILE --context N", "the memory a context needs, term by term", cli_cmd_plan},
   {"bench", "FILE", "speed and memory on this machine", cli_cmd_bench},
+  {"serve", "[FILE...]", "the web app and models for the browsers of this machine", cli_cmd_serve},
   {"synth", "OUT.slm2 --shape NAME --seed N", "a file with real shapes and synthetic weights", cli_cmd_synth},
 };
 

@@ -98,8 +98,9 @@ static int parse_option(int argc, char **argv, int *i, const cli_option *options
   return cli_complain(CLI_USAGE, argv[0], "unknown option \"%.*s\"; try slm2 %s --help", (int)(n < 200 ? n : 200), text, argv[0]);
 }
 
-int cli_parse(int argc, char **argv, const char *help, const cli_option *options, size_t n_options,
-              const char **operands, const char *const *operand_names, size_t n_operands) {
+/* Up to n_most operands; n_given of them came. */
+static int parse(int argc, char **argv, const char *help, const cli_option *options, size_t n_options, const char **operands,
+                 const char *const *operand_names, size_t n_most, size_t *n_given) {
   size_t n = 0;
   bool only_operands = false;
   for (int i = 1; i < argc; i++) {
@@ -111,7 +112,7 @@ int cli_parse(int argc, char **argv, const char *help, const cli_option *options
     } else if (!only_operands && text[0] == '-' && text[1] != 0) {
       int code = parse_option(argc, argv, &i, options, n_options);
       if (code != CLI_CONTINUE) return code;
-    } else if (n == n_operands) {
+    } else if (n == n_most) {
       return cli_complain(CLI_USAGE, argv[0], "unexpected argument \"%.200s\"; try slm2 %s --help", text, argv[0]);
     } else if (text[0] == 0) {
       return cli_complain(CLI_USAGE, argv[0], "%s is empty", operand_names[n]);
@@ -119,8 +120,27 @@ int cli_parse(int argc, char **argv, const char *help, const cli_option *options
       operands[n++] = text;
     }
   }
-  if (n < n_operands) return cli_complain(CLI_USAGE, argv[0], "needs %s; try slm2 %s --help", operand_names[n], argv[0]);
+  *n_given = n;
   return CLI_CONTINUE;
+}
+
+int cli_parse(int argc, char **argv, const char *help, const cli_option *options, size_t n_options,
+              const char **operands, const char *const *operand_names, size_t n_operands) {
+  size_t n;
+  int code = parse(argc, argv, help, options, n_options, operands, operand_names, n_operands, &n);
+  if (code == CLI_CONTINUE && n < n_operands)
+    return cli_complain(CLI_USAGE, argv[0], "needs %s; try slm2 %s --help", operand_names[n], argv[0]);
+  return code;
+}
+
+int cli_parse_list(int argc, char **argv, const char *help, const cli_option *options, size_t n_options, cli_strings *operands,
+                   const char *operand_name) {
+  const char *names[CLI_MAX_STRINGS];
+  size_t n = 0;
+  for (size_t i = 0; i < CLI_MAX_STRINGS; i++) names[i] = operand_name;
+  int code = parse(argc, argv, help, options, n_options, operands->at, names, CLI_MAX_STRINGS, &n);
+  operands->n = (uint32_t)n;
+  return code;
 }
 
 int cli_parse_ids(const char *what, const char *text, cli_ids *ids) {
