@@ -46,7 +46,7 @@ typedef struct slm2_session_params {
 /* The memory equation, term by term, in bytes. total = the block slm2_session_init takes. */
 typedef struct slm2_plan {
   uint64_t kv;      /* 2 * layers * kv_heads * head_dim * context * (4 or 2) */
-  uint64_t scratch; /* activations of one tile, or of 1 + draft tokens if more; per thread, scores of one row of the context */
+  uint64_t scratch; /* activations of one tile, or of 1 + draft tokens if more; per thread, scores of 32 rows of the context */
   uint64_t logits;  /* vocab * 4 */
   uint64_t drafts;  /* draft * vocab * 4: logits of what is computed ahead */
   uint64_t sampler; /* candidates and seen bits */

@@ -2,7 +2,7 @@
  * the executable form of docs/NUMERICS.md; a twin may overwrite a slot only when it gives the same bits.
  *
  * All arrays are f32 unless said otherwise and do not overlap unless said otherwise. Work is always cut by
- * output elements, never inside a sum [D8]: matvec takes a range of rows, attention one query head.
+ * output elements, never inside a sum [D8]: matvec takes a range of rows, attention the query rows of one kv head.
  * Functions that can meet a NaN or infinity at a stage border return false [D5].
  */
 #ifndef SLM2_KERNEL_KERNEL_H
@@ -27,6 +27,24 @@ typedef struct slm2_kv_view {
   bool f16;
 } slm2_kv_view;
 
+/* Query rows that read the same keys and values: some neighbouring heads of a group, of some neighbouring tokens. */
+typedef struct slm2_attention {
+  float *out;
+  const float *q; /* row (t, h) begins at t * stride + h * head_dim here and in out */
+  size_t stride;
+  slm2_kv_view k, v; /* of n + tokens - 1 positions, all finite */
+  uint32_t tokens, heads, head_dim;
+  uint32_t n; /* the rows of token t attend to positions 0 .. n + t - 1 */
+  float *scratch; /* slm2_attention_scratch */
+} slm2_attention;
+#define SLM2_ATTENTION_ROWS 32u /* tokens * heads: at most */
+#define SLM2_ATTENTION_BLOCK 32u /* positions that a twin converts from f16 at a time */
+
+/* How many f32, for up to `rows` rows and n positions: scores and queries of 16, 32 ... rows; a block of keys or values. */
+static inline size_t slm2_attention_scratch(uint32_t rows, uint32_t n, uint32_t head_dim) {
+  return ((size_t)rows + 15) / 16 * 16 * ((size_t)n + head_dim) + (size_t)SLM2_ATTENTION_BLOCK * head_dim;
+}
+
 struct slm2_backend {
   const char *name;
 
@@ -48,8 +66,8 @@ struct slm2_backend {
   void (*rope)(float *x, const float *c, const float *s, uint32_t half);
   /* [D18] n values into a KV cache of the given type. false: a value overflowed f16, or is not finite. */
   bool (*kv_store)(void *dst, const float *x, uint32_t n, bool f16);
-  /* [D15] out[head_dim] for one query head over keys and values 0 .. n-1. scores[n]: scratch. false: a score is not finite. */
-  bool (*attention)(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim, float *scores);
+  /* [D15] out[head_dim] of every row. false: a score is not finite. */
+  bool (*attention)(const slm2_attention *a);
   /* [D16] y[i] = silu(g[i]) * u[i]. y may be g. */
   void (*swiglu)(float *y, const float *g, const float *u, uint32_t n);
   /* [D17] x[i] += y[i]. */

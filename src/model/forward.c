@@ -60,7 +60,8 @@ struct work {
   bool (*unit)(const work *w, span s); /* false: a value is not finite */
   uint32_t units, together;            /* how many there are; how many a thread takes at a time */
   const char *stage;                   /* the name of a failure */
-  uint32_t per_token;                  /* units of a token */
+  uint32_t per_token;                  /* units of a token, or of the tokens that a unit takes together: */
+  uint32_t tokens;                     /* of a unit, 0 for one; a failure names the first of them */
   /* Operands, as the operation needs them. */
   float *x;
   uint32_t width;
@@ -99,7 +100,7 @@ static slm2_status run(work *w) {
   }
   if (atomic_load_explicit(&w->skipped, memory_order_relaxed) != 0) return cancelled(w->p);
   uint32_t failed = atomic_load_explicit(&w->failed, memory_order_relaxed);
-  return failed == NONE ? SLM2_OK : not_finite(w->p, w->stage, failed / w->per_token);
+  return failed == NONE ? SLM2_OK : not_finite(w->p, w->stage, failed / w->per_token * (w->tokens == 0 ? 1 : w->tokens));
 }
 
 /* --- matrix products ------------------------------------------------------ */
@@ -206,23 +207,53 @@ static slm2_status store(const pass *p, const char *stage, uint8_t *cache, float
                      .cache = cache});
 }
 
-/* One query head of one token over all positions up to its own. */
-static bool attend_head(const work *w, span s) {
+/* How the query rows of a tile are cut into calls: heads of a group by tokens, so that rows which share keys and values read
+ * them together; fewer heads where threads would have no work. */
+typedef struct rows {
+  uint32_t heads, tokens; /* of a call */
+  uint32_t parts;         /* calls that a group needs */
+} rows;
+
+static rows rows_of_call(const pass *p) {
+  const uint32_t group = p->c->heads / p->c->kv_heads, threads = p->f->pool == NULL ? 1 : p->f->pool->n_threads;
+  rows r = {.heads = group < SLM2_ATTENTION_ROWS ? group : SLM2_ATTENTION_ROWS};
+  r.tokens = SLM2_ATTENTION_ROWS / r.heads;
+  const uint32_t together = p->c->kv_heads * ((p->n + r.tokens - 1) / r.tokens);
+  while (r.heads > 1 && together * ((group + r.heads - 1) / r.heads) < threads) r.heads--;
+  r.parts = (group + r.heads - 1) / r.heads;
+  return r;
+}
+
+/* The rows of one call over all positions up to their own. Units: calls of a kv head, kv heads, tokens. */
+static bool attend_rows(const work *w, span s) {
   const pass *p = w->p;
   const slm2_kv_cache *kv = &p->f->kv;
-  const uint32_t heads = p->c->heads, group = heads / kv->heads, t = s.begin / heads, h = s.begin % heads;
-  const size_t at = (size_t)s.begin * kv->head_dim, first = slm2_kv_at(kv, p->layer, h / group, 0);
-  const slm2_kv_view keys = {kv->keys + first, kv->f16}, values = {kv->values + first, kv->f16};
-  return p->kernels->attention(p->s->attended + at, p->s->q + at, keys, values, p->position + t + 1, kv->head_dim,
-                               p->s->scores + s.thread * slm2_scores_stride(kv->context));
+  const rows r = rows_of_call(p);
+  const uint32_t group = p->c->heads / kv->heads, from = s.begin % r.parts * r.heads;
+  const uint32_t kv_head = s.begin / r.parts % kv->heads, t = s.begin / w->per_token * r.tokens;
+  const size_t stride = (size_t)p->c->heads * kv->head_dim;
+  const size_t at = t * stride + (size_t)(kv_head * group + from) * kv->head_dim, first = slm2_kv_at(kv, p->layer, kv_head, 0);
+  return p->kernels->attention(&(slm2_attention){
+      .out = p->s->attended + at,
+      .q = p->s->q + at,
+      .stride = stride,
+      .k = {kv->keys + first, kv->f16},
+      .v = {kv->values + first, kv->f16},
+      .tokens = p->n - t < r.tokens ? p->n - t : r.tokens,
+      .heads = group - from < r.heads ? group - from : r.heads,
+      .head_dim = kv->head_dim,
+      .n = p->position + t + 1,
+      .scratch = p->s->scores + s.thread * p->s->scores_stride,
+  });
 }
 
 /* Every query head of every token; query heads share kv heads in equal groups [D15]. */
 static slm2_status attend(const pass *p) {
-  const uint32_t heads = p->c->heads;
-  SLM2_TRY(run(&(work){.p = p, .unit = attend_head, .units = p->n * heads, .together = 1, .stage = "attention scores",
-                       .per_token = heads}));
-  show(p, SLM2_STAGE_ATTENTION, p->s->attended, heads * p->c->head_dim);
+  const rows r = rows_of_call(p);
+  const uint32_t per_tokens = p->c->kv_heads * r.parts;
+  SLM2_TRY(run(&(work){.p = p, .unit = attend_rows, .units = (p->n + r.tokens - 1) / r.tokens * per_tokens, .together = 1,
+                       .stage = "attention scores", .per_token = per_tokens, .tokens = r.tokens}));
+  show(p, SLM2_STAGE_ATTENTION, p->s->attended, p->c->heads * p->c->head_dim);
   return SLM2_OK;
 }
 

@@ -25,13 +25,11 @@ typedef struct slm2_scratch {
   float *gate, *up;  /* [tile, intermediate] */
   float *delta;      /* [tile, hidden] what a block adds to x */
   float *cos, *sin;  /* [tile, head_dim / 2] */
-  float *scores;     /* [threads, slm2_scores_stride(context)] each thread's scores of one head of one token */
+  float *scores;     /* [threads, scores_stride] each thread's scratch of one call of attention */
+  size_t scores_stride;
   int8_t *xq;        /* [tile, widest input] quantised input of a product; profile q8 only */
   float *xq_scale;   /* [tile, widest input / 32] */
 } slm2_scratch;
-
-/* Threads write their scores at the same time: each row begins on a cache line of its own. */
-static inline size_t slm2_scores_stride(uint32_t context) { return ((size_t)context + 15) / 16 * 16; }
 
 /* Takes the scratch from the arena and returns its bytes, alignment excluded. */
 uint64_t slm2_scratch_place(slm2_arena *arena, const slm2_config *c, slm2_profile profile, uint32_t tile, uint32_t context,
@@ -49,7 +47,7 @@ typedef struct slm2_forward {
 } slm2_forward;
 
 /* The cancel word (may be NULL): non-zero stops with SLM2_E_CANCELLED. Every thread reads it before every piece of work
- * that it takes: at most 64 rows of a product, a head's attention, one token of anything else. */
+ * that it takes: at most 64 rows of a product, SLM2_ATTENTION_ROWS rows of attention, one token of anything else. */
 typedef const _Atomic(uint32_t) slm2_stop_word;
 
 /* Who watches a pass under way. Both may be NULL. The tap is called by the thread that called the pass. */

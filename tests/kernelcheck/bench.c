@@ -8,6 +8,7 @@
 typedef struct setup {
   slm2_matrix w;
   uint32_t n; /* tokens, positions, values */
+  uint32_t tokens; /* that attend, with two heads each */
   const float *x, *u, *scale;
   const int8_t *xq;
   const uint8_t *norm;
@@ -29,7 +30,9 @@ static void run_q8(const slm2_backend *b, const setup *s) {
   b->matmul_q8(s->y, s->w.rows, &s->w, s->xq, s->scale, s->n, 0, s->w.rows);
 }
 static void run_attention(const slm2_backend *b, const setup *s) {
-  if (!b->attention(s->y, s->x, s->k, s->v, s->n, 128, s->scores)) exit(1);
+  const slm2_attention a = {.out = s->y, .q = s->x, .stride = 256, .k = s->k, .v = s->v, .tokens = s->tokens, .heads = 2,
+                            .head_dim = 128, .n = s->n - s->tokens + 1, .scratch = s->scores};
+  if (!b->attention(&a)) exit(1);
 }
 static void run_quantize(const slm2_backend *b, const setup *s) {
   if (!b->quantize(s->out, s->y, s->x, s->n)) exit(1);
@@ -106,15 +109,18 @@ static void measure_products(setup *s) {
 }
 
 static void measure_attention(setup *s, void *kv) {
-  const uint32_t contexts[] = {64, 512, 4096};
+  const uint32_t contexts[] = {64, 512, 4096}, tokens[] = {1, 4, 16};
   for (size_t i = 0; i < 3; i++) {
-    for (int f16 = 0; f16 < 2; f16++) {
-      char name[40];
-      s->n = contexts[i];
-      s->k = (slm2_kv_view){kv, f16};
-      s->v = (slm2_kv_view){(uint8_t *)kv + 4096 * 128 * 4, f16};
-      snprintf(name, sizeof name, "attention %u %s", (unsigned)s->n, f16 ? "f16" : "f32");
-      measure(&(task){name, "GFLOP/s", 4.0 * 128 * s->n / 1e9, run_attention}, s);
+    for (size_t rows = 0; rows < 3; rows++) {
+      for (int f16 = 0; f16 < 2; f16++) {
+        char name[48];
+        s->n = contexts[i];
+        s->tokens = tokens[rows];
+        s->k = (slm2_kv_view){kv, f16};
+        s->v = (slm2_kv_view){(uint8_t *)kv + 4096 * 128 * 4, f16};
+        snprintf(name, sizeof name, "attention %u x %u %s", (unsigned)s->n, 2 * (unsigned)s->tokens, f16 ? "f16" : "f32");
+        measure(&(task){name, "GFLOP/s", 4.0 * 128 * s->n * 2 * s->tokens / 1e9, run_attention}, s);
+      }
     }
   }
 }
@@ -122,7 +128,8 @@ static void measure_attention(setup *s, void *kv) {
 void kc_bench(void) {
   enum { TOKENS = 128, COLS = 3072 };
   float *x = malloc(TOKENS * COLS * sizeof *x), *u = malloc(TOKENS * COLS * sizeof *u), *kv = malloc(2 * 4096 * 128 * sizeof *kv);
-  float *y = malloc(160000 * 4 * sizeof *y), *scores = malloc(4096 * sizeof *scores), *scale = malloc(TOKENS * COLS);
+  float *y = malloc(160000 * 4 * sizeof *y), *scale = malloc(TOKENS * COLS);
+  float *scores = malloc(slm2_attention_scratch(SLM2_ATTENTION_ROWS, 4096, 128) * sizeof *scores);
   int8_t *xq = malloc(TOKENS * COLS), *out = malloc(TOKENS * COLS);
   if (!x || !u || !kv || !y || !scores || !scale || !xq || !out) exit(1);
   kc_fill(x, TOKENS * COLS, KC_RANDOM);

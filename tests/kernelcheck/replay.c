@@ -98,13 +98,16 @@ static bool kv_store(void *dst, const float *x, uint32_t n, bool f16) {
   return fine;
 }
 
-static bool attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim, float *scores) {
-  bool fine = slm2_backend_oracle.attention(out, q, k, v, n, head_dim, scores);
-  vectors++;
-  float *own = kc_output(head_dim * sizeof(float), 4), *scratch = kc_output(n * sizeof(float), 4);
+static bool attention(const slm2_attention *a) {
+  const uint32_t rows = a->tokens * a->heads, positions = a->n + a->tokens - 1, width = a->heads * a->head_dim;
+  bool fine = slm2_backend_oracle.attention(a);
+  vectors += rows;
+  slm2_attention own = *a;
+  own.out = kc_output(((a->tokens - 1) * a->stride + width) * sizeof(float), 4);
+  own.scratch = kc_output(slm2_attention_scratch(rows, positions, a->head_dim) * sizeof(float), 4);
   EACH_TWIN(b) {
-    CHECK_CASE(b->attention(own, q, k, v, n, head_dim, scratch) == fine, b->name);
-    expect(own, out, head_dim * sizeof(float), b, "attention");
+    CHECK_CASE(b->attention(&own) == fine, b->name);
+    expect_rows(own.out, a->out, a->stride, a->tokens, 0, width, b, "attention");
   }
   kc_release();
   return fine;

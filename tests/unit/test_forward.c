@@ -163,7 +163,7 @@ static void poison(slm2_session *s) {
     }
   const slm2_scratch *x = &s->forward.scratch;
   memset(x->x, 0xff, (size_t)((uint8_t *)x->scores - (uint8_t *)x->x)); /* the arrays before scores follow each other */
-  memset(x->scores, 0xff, slm2_scores_stride(kv->context) * sizeof *x->scores);
+  memset(x->scores, 0xff, x->scores_stride * sizeof *x->scores);
 }
 
 static void test_reuse(const tiny_model *m, int model, slm2_profile profile, slm2_kv_type kv) {
@@ -243,19 +243,19 @@ static void counting_q8(float *y, size_t y_stride, const slm2_matrix *w, const i
   slm2_backend_oracle.matmul_q8(y, y_stride, w, xq, a, n, r0, r1);
 }
 
-static bool counting_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim,
-                               float *scores) {
+static bool counting_attention(const slm2_attention *a) {
   count_call();
-  return slm2_backend_oracle.attention(out, q, k, v, n, head_dim, scores);
+  CHECK(a->tokens * a->heads <= SLM2_ATTENTION_ROWS);
+  return slm2_backend_oracle.attention(a);
 }
 
-/* A long context makes attention the slow part: it is left at the next head. */
+/* A long context makes attention the slow part: it is left at the next kv head. */
 static void test_cancel_attention(const tiny_model *m, int model) {
   slm2_backend counting = slm2_backend_oracle;
   counting.attention = counting_attention;
-  way w = way_of(model, SLM2_PROFILE_Q8, SLM2_KV_F16, "cancelled at head", 0);
+  way w = way_of(model, SLM2_PROFILE_Q8, SLM2_KV_F16, "cancelled at kv head", 0);
   slm2_session *s = session(m, &w, 3, &counting);
-  for (uint32_t at = 0; at < 3 * 4 * 2; at++) { /* tokens, heads, layers */
+  for (uint32_t at = 0; at < 1 * 2; at++) { /* kv heads, layers: twelve rows fit one call */
     slm2_error error;
     canceller.calls = 0;
     canceller.at = at;
@@ -382,10 +382,9 @@ static void faulty_rope(float *x, const float *c, const float *s, uint32_t half)
   slm2_backend_oracle.rope(x, c, s, half);
   corrupt(3, x + half);
 }
-static bool faulty_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim,
-                             float *scores) {
-  bool fine = slm2_backend_oracle.attention(out, q, k, v, n, head_dim, scores);
-  corrupt(4, out + 7);
+static bool faulty_attention(const slm2_attention *a) {
+  bool fine = slm2_backend_oracle.attention(a);
+  corrupt(4, a->out + (a->tokens - 1) * a->stride + 7);
   return fine;
 }
 static void faulty_swiglu(float *y, const float *g, const float *u, uint32_t n) {
@@ -498,19 +497,22 @@ static void test_status_and_chunks(void) {
 /* --- R61: query heads read their own kv head ------------------------------------------------ */
 
 static uint32_t stored_heads, attended_heads, wrong_heads;
+static const float *first_query;
 static bool marking_store(void *dst, const float *x, uint32_t n, bool f16) {
   (void)x, (void)f16; /* keys of both heads, then values of both; every head's values are its number */
   for (uint32_t i = 0; i < n; i++) ((float *)dst)[i] = (float)(stored_heads % 2);
   stored_heads++;
   return true;
 }
-static bool marking_attention(float *out, const float *q, slm2_kv_view k, slm2_kv_view v, uint32_t n, uint32_t head_dim,
-                              float *scores) {
-  (void)q, (void)scores;
-  const float wanted = (float)(attended_heads++ / 2); /* 4 query heads over 2 kv heads */
-  const float *keys = k.data, *values = v.data;
-  for (size_t i = 0; i < (size_t)n * head_dim; i++) wrong_heads += keys[i] != wanted || values[i] != wanted;
-  memset(out, 0, head_dim * sizeof *out);
+static bool marking_attention(const slm2_attention *a) {
+  const float *keys = a->k.data, *values = a->v.data;
+  if (attended_heads == 0) first_query = a->q;
+  wrong_heads += a->q != first_query + (size_t)attended_heads * a->head_dim || a->tokens != 1;
+  for (uint32_t h = 0; h < a->heads; h++) {
+    const float wanted = (float)(attended_heads++ / 2); /* 4 query heads over 2 kv heads */
+    for (size_t i = 0; i < (size_t)a->n * a->head_dim; i++) wrong_heads += keys[i] != wanted || values[i] != wanted;
+  }
+  memset(a->out, 0, a->heads * a->head_dim * sizeof *a->out);
   return true;
 }
 static void test_gqa(void) {

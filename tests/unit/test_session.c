@@ -121,8 +121,9 @@ static void test_plan(void) {
   slm2_error error;
   CHECK(slm2_session_plan(&h, &p, &plan, &error) == SLM2_OK);
   CHECK(plan.kv == 1879048192u && plan.logits == 607744u && plan.tokens == 32768u && plan.sampler == 151936u * 12 + 18993);
-  /* x, h, delta: 3 * 1024; q, attended: 2 * 2048; k, v: 2 * 1024; gate, up: 2 * 3072; cos, sin: 128; scores: context */
-  CHECK(plan.scratch == 4 * (3 * 1024 + 2 * 2048 + 2 * 1024 + 2 * 3072 + 128 + 8192));
+  /* x, h, delta: 3 * 1024; q, attended: 2 * 2048; k, v: 2 * 1024; gate, up: 2 * 3072; cos, sin: 128;
+   * attention: 2 rows, to 16, of scores and queries; 32 keys or values */
+  CHECK(plan.scratch == 4 * (3 * 1024 + 2 * 2048 + 2 * 1024 + 2 * 3072 + 128 + 16 * (8192 + 128) + 32 * 128));
   CHECK(plan.total == plan.kv + plan.scratch + plan.logits + plan.sampler + plan.tokens + plan.state);
   CHECK(plan.state < 4096 && plan.total % 64 == 0);
   p.profile = SLM2_PROFILE_Q8; /* the widest input, 3072 bytes and 96 scales */
@@ -130,12 +131,14 @@ static void test_plan(void) {
   p.tile = 128;
   CHECK(slm2_session_plan(&h, &p, &plan, &error) == SLM2_OK);
   CHECK(plan.kv == 939524096u);
-  CHECK(plan.scratch == 128 * (4 * (3 * 1024 + 2 * 2048 + 2 * 1024 + 2 * 3072 + 128) + 3072 + 4 * 96) + 4 * 8192);
+  CHECK(plan.scratch == 128 * (4 * (3 * 1024 + 2 * 2048 + 2 * 1024 + 2 * 3072 + 128) + 3072 + 4 * 96) +
+                            4 * (32 * (8192 + 128) + 32 * 128));
   CHECK(plan.scratch < 64u << 20); /* R93 */
   const uint64_t alone = plan.scratch;
   p.pool = &(slm2_pool){.n_threads = 8};
-  p.context = 8177; /* each thread's scores begin on a cache line */
-  CHECK(slm2_session_plan(&h, &p, &plan, &error) == SLM2_OK && plan.scratch == alone + 7 * 4 * 8192);
+  p.context = 8192 - 15;
+  CHECK(slm2_session_plan(&h, &p, &plan, &error) == SLM2_OK &&
+        plan.scratch == alone + 7 * 4 * (32 * (8192 + 128) + 32 * 128) - 8 * 4 * 32 * 15);
   p.pool = NULL;
   p.context = 1;
   p.tile = 1;

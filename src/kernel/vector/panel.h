@@ -17,11 +17,6 @@
 /* Tokens that share one reading of the weights; their sums of a panel stay in the nearest cache. */
 #define MAX_TOKENS 64u
 
-/* Register tiles: tokens times vectors of rows, accumulators for the most part of the register file. */
-#ifndef TILE_TOKENS
-#define TILE_TOKENS 4
-#define TILE_VECTORS 2
-#endif
 #define TILE_VECTORS_OF(nv) ((nv) < TILE_VECTORS ? (nv) : TILE_VECTORS) /* of nv vectors of rows */
 
 INLINE const uint8_t *panel_at(const slm2_matrix *w, uint32_t r) {

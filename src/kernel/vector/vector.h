@@ -14,6 +14,11 @@
 #define SLM2_VB 16
 #endif
 #define LANES (SLM2_VB / 4)
+/* Register tiles: tokens times vectors of rows, accumulators for the most part of the register file. */
+#ifndef TILE_TOKENS
+#define TILE_TOKENS 4
+#define TILE_VECTORS 2
+#endif
 #define INLINE static inline __attribute__((always_inline))
 #define PRAGMA(x) _Pragma(#x)
 /* Complete unrolling of a loop over a constant, so that small arrays of vectors become registers. */
