@@ -67,7 +67,7 @@ bad() { # bad CODE TEXT ARGS... : runs and expects a refusal that says TEXT
   refused "$*" "$expected" "$text"
 }
 
-for part in help synth inspect tokens golden run_cmd chat snapshot digest trace convert gguf check bench; do
+for part in help synth inspect tokens golden run_cmd chat snapshot digest trace convert gguf check bench serve; do
   . "tests/cli/$part.sh"
 done
 
