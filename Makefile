@@ -143,11 +143,13 @@ mutants: ## seeded faults, each of which a named test must catch (two minutes)
 	@tests/mutants/run.sh $(BUILD) $(CC)
 
 PREFIX ?= /usr/local
-install: all ## install the command, the library and the headers under PREFIX
+install: all ## install the command, the library and the headers under PREFIX; the page too, where it was built
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib" "$(DESTDIR)$(PREFIX)/include/slm2"
 	install $(BUILD)/slm2 "$(DESTDIR)$(PREFIX)/bin"
 	install -m 644 $(LIB) "$(DESTDIR)$(PREFIX)/lib"
 	install -m 644 include/slm2/*.h "$(DESTDIR)$(PREFIX)/include/slm2"
+	@if [ -d $(BUILD)/web ]; then \
+	  install -d "$(DESTDIR)$(PREFIX)/share/slm2" && cp -R $(BUILD)/web "$(DESTDIR)$(PREFIX)/share/slm2/"; fi
 
 # The exhaustive proof of [D4], [D14] and f16 against MPFR: minutes; tests/golden/math.txt records the result.
 $(BUILD)/mathcheck: tests/exhaustive/mathcheck.c $(LIB)

@@ -8,7 +8,7 @@ WEB_JS   = $(wildcard web/engine/*.js)
 WEB_APP  = $(shell find web/app -type f 2>/dev/null)
 WASM_FILES = $(WASM_KINDS:%=$(WASM)/slm2-%.wasm)
 
-.PHONY: web-files web-unit web-lint web-types engine-pack
+.PHONY: web site web-files web-unit web-lint web-types engine-pack
 
 # What the page checks each module against.
 $(WASM)/modules.json: $(WASM_FILES)
@@ -31,6 +31,20 @@ web-files: $(WASM)/modules.json ## the files of the page, as they are served (bu
 	@cp tests/golden/digests.txt models/demo.slm2 $(WEB)/models
 	@mv $(WEB)/models/digests.txt $(WEB)
 	@$(NODE) tools/web_site.mjs $(WEB)
+
+web: ## build the page, serve it with the demo model, print its URL; Ctrl-C ends it
+	@tools/setup page web
+	@$(MAKE) --no-print-directory $(BUILD)/slm2 web-files
+	@$(BUILD)/slm2 serve
+
+# The app for any static https host, under any path: dist/site. Its service worker supplies the headers where the host cannot.
+SITE = dist/site
+site: web-files ## the page for a static host (dist/site)
+	@rm -rf $(SITE)
+	@mkdir -p $(dir $(SITE))
+	@cp -R $(WEB) $(SITE)
+	@cp web/app/sw.js $(SITE)/sw.js
+	@$(NODE) tools/web_site.mjs $(SITE) --site
 
 web-unit: ## unit tests of the browser engine's JavaScript
 	@$(NODE) --test --test-reporter=dot tests/web/*.test.mjs
