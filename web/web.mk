@@ -35,7 +35,7 @@ web-files: $(WASM)/modules.json ## the files of the page, as they are served (bu
 web: ## build the page, serve it with the demo model, print its URL; Ctrl-C ends it
 	@tools/setup page web
 	@$(MAKE) --no-print-directory $(BUILD)/slm2 web-files
-	@$(BUILD)/slm2 serve
+	@$(BUILD)/slm2 serve models/demo.slm2 --root $(WEB)
 
 # The app for any static https host, under any path: dist/site. Its service worker supplies the headers where the host cannot.
 SITE = dist/site
