@@ -6,11 +6,11 @@
 
 static const char help[] =
   "slm2 serve [FILE...]: serve the web app and models to the browsers of this machine, with the headers that give a page\n"
-  "shared memory. The page computes; the server only hands out files. FILEs are .slm2 files (default: the demo model).\n"
+  "shared memory. The page computes; the server only hands out files. FILEs are .slm2 files, beside the demo model.\n"
   "\n"
   "  --port N     default 7562. Browsers keep stored models by address and port, so a busy port is refused; 0 takes any\n"
   "               free one\n"
-  "  --root DIR   the files: app/index.html beside engine/ and wasm/, or index.html (default: what make web built)\n"
+  "  --root DIR   the folder of the page, with an index.html (default: what make web built)\n"
   "  --host ADDR  listen on this address (default 127.0.0.1); any but a loopback address needs TLS\n"
   "  --cert F     TLS certificate chain and\n"
   "  --key F      its private key, both PEM\n"

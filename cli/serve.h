@@ -61,8 +61,8 @@ typedef struct serve_entity {
 } serve_entity;
 
 typedef struct serve_files serve_files;
-/* Opens and checks everything: root (NULL: the one beside this program) and the models (none: the demo model, when it is
- * there). Says why it failed. */
+/* Opens and checks everything: root (NULL: the one beside this program), the models, and root's models/demo.slm2 when it is
+ * there. Says why it failed. */
 int serve_files_open(const char *root, const cli_strings *models, serve_files **out);
 void serve_files_close(serve_files *files);
 uint32_t serve_files_models(const serve_files *files);

@@ -1,8 +1,7 @@
-/* cli/serve_file.c: what `slm2 serve` serves: the folders of the web app and the models. POSIX only, as the server is.
+/* cli/serve_file.c: what `slm2 serve` serves: the folder of the web app and the models. POSIX only, as the server is.
  *
- * A root is either laid out, app/ at "/" beside engine/ and wasm/, or one plain folder with an index.html. Each served
- * folder is resolved once; a name below it must resolve to a regular file inside it, so no link leads out [FIL-7].
- * A model stays open from the start: a file that takes its name later is not what was checked.
+ * The root is resolved once; a name below it must resolve to a regular file inside it, so no link leads out. A model
+ * stays open from the start: a file that takes its name later is not what was checked.
  */
 #define _POSIX_C_SOURCE 200809L
 #define _XOPEN_SOURCE 700 /* realpath */
@@ -41,10 +40,10 @@ typedef struct served_model {
 } served_model;
 
 struct serve_files {
-  char *pages, *engine, *wasm; /* resolved; the last two NULL in a plain root */
-  served_model models[CLI_MAX_STRINGS];
+  char *root; /* resolved */
+  served_model models[CLI_MAX_STRINGS + 1]; /* those given, and the root's demo model */
   uint32_t n_models;
-  char *demo;     /* the path of the demo model, when it was looked for */
+  char *demo;     /* the path of the demo model */
   cli_text index; /* models/index.json */
   char index_etag[SERVE_ETAG_MAX];
 };
@@ -144,12 +143,12 @@ static char *program_folder(void) {
 }
 
 /* Beside a built program BUILD/web, beside an installed one PREFIX/share/slm2/web. */
-static int default_root(char **root) {
+static int default_root(serve_files *f) {
   char *program = program_folder();
-  *root = program != NULL ? folder_at(program, "/web") : NULL;
-  if (*root == NULL && program != NULL) *root = folder_at(program, "/../share/slm2/web");
+  if (program != NULL) f->root = folder_at(program, "/web");
+  if (program != NULL && f->root == NULL) f->root = folder_at(program, "/../share/slm2/web");
   int code = CLI_OK;
-  if (*root == NULL)
+  if (f->root == NULL)
     code = cli_complain(CLI_FAILED, "serve", "there is no web app at %.300s/web: make web builds it; or give --root DIR",
                         program != NULL ? program : ".");
   free(program);
@@ -157,25 +156,13 @@ static int default_root(char **root) {
 }
 
 static int open_root(serve_files *f, const char *given) {
-  char *root = NULL;
-  int code = CLI_OK;
-  if (given == NULL) code = default_root(&root);
-  else if ((root = folder_at(given, "")) == NULL) code = cli_complain(CLI_FAILED, given, "is not a folder that can be read");
-  if (code == CLI_OK) {
-    f->pages = folder_at(root, "/app");
-    if (f->pages != NULL && file_at(f->pages, "index.html")) {
-      f->engine = folder_at(root, "/engine");
-      f->wasm = folder_at(root, "/wasm");
-    } else if (file_at(root, "index.html")) {
-      free(f->pages);
-      f->pages = root;
-      root = NULL;
-    } else {
-      code = cli_complain(CLI_FAILED, root, "has neither app/index.html nor index.html");
-    }
+  if (given == NULL) {
+    int code = default_root(f);
+    if (code != CLI_OK) return code;
+  } else if ((f->root = folder_at(given, "")) == NULL) {
+    return cli_complain(CLI_FAILED, given, "is not a folder that can be read");
   }
-  free(root);
-  return code;
+  return file_at(f->root, "index.html") ? CLI_OK : cli_complain(CLI_FAILED, f->root, "has no index.html");
 }
 
 /* --- the models ---------------------------------------------------------------------- */
@@ -246,18 +233,12 @@ static int add_model(serve_files *f, const char *path) {
   return check_model(m, &error) == SLM2_OK ? CLI_OK : cli_fail_in(path, &error);
 }
 
-/* The demo model: ../models of a checkout's build folder, or the installed one. */
+/* The root's own model is served as one, unless another was given by its name. */
 static int add_demo(serve_files *f) {
-  static const char *const places[] = {"/../models/demo.slm2", "/../share/slm2/models/demo.slm2"};
-  char *program = program_folder();
-  int code = CLI_OK;
-  for (size_t i = 0; program != NULL && i < CLI_COUNT(places) && f->n_models == 0 && code == CLI_OK; i++) {
-    free(f->demo);
-    f->demo = joined(program, places[i], "");
-    if (slm2_file_exists(f->demo)) code = add_model(f, f->demo);
-  }
-  free(program);
-  return code;
+  for (uint32_t i = 0; i < f->n_models; i++)
+    if (strcmp(f->models[i].name, "demo.slm2") == 0) return CLI_OK;
+  f->demo = joined(f->root, "/models/demo.slm2", "");
+  return slm2_file_exists(f->demo) ? add_model(f, f->demo) : CLI_OK;
 }
 
 static void write_index(serve_files *f) {
@@ -283,7 +264,7 @@ int serve_files_open(const char *root, const cli_strings *models, serve_files **
   serve_files *f = cli_alloc(1, sizeof *f);
   int code = open_root(f, root);
   for (uint32_t i = 0; code == CLI_OK && i < models->n; i++) code = add_model(f, models->at[i]);
-  if (code == CLI_OK && models->n == 0) code = add_demo(f);
+  if (code == CLI_OK) code = add_demo(f);
   if (code == CLI_OK) {
     write_index(f);
     *out = f;
@@ -297,9 +278,7 @@ void serve_files_close(serve_files *f) {
   for (uint32_t i = 0; i < f->n_models; i++) close(f->models[i].fd);
   cli_text_free(&f->index);
   free(f->demo);
-  free(f->pages);
-  free(f->engine);
-  free(f->wasm);
+  free(f->root);
   free(f);
 }
 
@@ -356,7 +335,5 @@ unsigned serve_files_find(const serve_files *f, const char *name, serve_entity *
   }
   for (uint32_t i = 0; strncmp(name, "models/", 7) == 0 && i < f->n_models; i++)
     if (strcmp(name + 7, f->models[i].name) == 0) return find_model(&f->models[i], out);
-  if (f->engine != NULL && strncmp(name, "engine/", 7) == 0) return find_file(f->engine, name + 7, out);
-  if (f->wasm != NULL && strncmp(name, "wasm/", 5) == 0) return find_file(f->wasm, name + 5, out);
-  return find_file(f->pages, name, out);
+  return find_file(f->root, name, out);
 }

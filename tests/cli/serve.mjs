@@ -127,22 +127,23 @@ const TYPES = {
   "sub/x.js": "text/javascript; charset=utf-8",
 };
 fs.rmSync(work, { recursive: true, force: true });
-for (const folder of ["app/sub/deep", "engine", "wasm"]) fs.mkdirSync(path.join(root, folder), { recursive: true });
+for (const folder of ["sub/deep", "engine", "wasm"]) fs.mkdirSync(path.join(root, folder), { recursive: true });
 fs.mkdirSync(outside);
 fs.writeFileSync(path.join(outside, "secret.txt"), SECRET);
-for (const name of Object.keys(TYPES)) fs.writeFileSync(path.join(root, "app", name), `this is ${name}`);
-fs.writeFileSync(path.join(root, "app/empty.txt"), "");
-fs.writeFileSync(path.join(root, "app/.hidden"), SECRET);
-fs.writeFileSync(path.join(root, "not-served.txt"), SECRET);
+for (const name of Object.keys(TYPES)) fs.writeFileSync(path.join(root, name), `this is ${name}`);
+fs.writeFileSync(path.join(root, "empty.txt"), "");
+fs.writeFileSync(path.join(root, ".hidden"), SECRET);
+fs.writeFileSync(path.join(work, "root.txt"), SECRET); // its name begins as the root's does
+fs.symlinkSync("../root.txt", path.join(root, "beside.txt"));
 fs.writeFileSync(path.join(root, "engine/client.js"), "export {};");
 fs.writeFileSync(path.join(root, "wasm/scalar.wasm"), "\0asm");
-fs.symlinkSync(path.join(outside, "secret.txt"), path.join(root, "app/link.txt"));
-fs.symlinkSync(outside, path.join(root, "app/linked"));
-fs.symlinkSync("../../..", path.join(root, "app/sub/up"));
-fs.symlinkSync("nowhere", path.join(root, "app/dangling"));
-fs.symlinkSync("loop", path.join(root, "app/loop"));
-fs.symlinkSync("sub/x.js", path.join(root, "app/inside.js"));
-spawnSync("mkfifo", [path.join(root, "app/pipe.txt")]);
+fs.symlinkSync(path.join(outside, "secret.txt"), path.join(root, "link.txt"));
+fs.symlinkSync(outside, path.join(root, "linked"));
+fs.symlinkSync("../..", path.join(root, "sub/up"));
+fs.symlinkSync("nowhere", path.join(root, "dangling"));
+fs.symlinkSync("loop", path.join(root, "loop"));
+fs.symlinkSync("sub/x.js", path.join(root, "inside.js"));
+spawnSync("mkfifo", [path.join(root, "pipe.txt")]);
 const served = path.join(work, "na me%41.slm2");
 fs.copyFileSync(other, served);
 
@@ -164,7 +165,7 @@ async function testFiles(server) {
   equal((await status(server, 200, "GET", "/inside.js")).body.toString(), "this is sub/x.js", "a link inside the root");
   equal((await status(server, 200, "GET", "/empty.txt")).body.length, 0, "an empty file");
   for (const name of ["absent.bin", "sub", "sub/", "sub/deep/", "engine", "engine/", "wasm/", "models", "models/",
-    "models/nothing.slm2", "app/index.html", "not-served.txt", "index.html/", "index.html/x", ".hidden", "link.txt",
+    "models/nothing.slm2", "app/index.html", "beside.txt", "index.html/", "index.html/x", ".hidden", "link.txt",
     "linked/secret.txt", "linked",
     "sub/up/outside/secret.txt", "dangling", "loop", "pipe.txt", "%20", "INDEX.HTML/x", "engine/.a/client.js"]) {
     const answer = await status(server, 404, "GET", `/${name}`);
@@ -174,7 +175,7 @@ async function testFiles(server) {
 
 async function testPaths(server) {
   const hostile = ["/../outside/secret.txt", "/../../etc/passwd", "/sub/../../../outside/secret.txt",
-    "/%2e%2e/outside/secret.txt", "/%2E%2E/%2e%2e/etc/passwd", "/..%2foutside%2fsecret.txt", "/sub/%2e%2e/%2e%2e/not-served.txt",
+    "/%2e%2e/outside/secret.txt", "/%2E%2E/%2e%2e/etc/passwd", "/..%2foutside%2fsecret.txt", "/sub/%2e%2e/%2e%2e/root.txt",
     "/..\\outside\\secret.txt",
     "/..%5coutside", "/index.html%00", "/index.html%00.js", "/%00", "//etc/passwd", "/engine//client.js", "/./index.html",
     "/sub/.", "/sub/..", "/engine/../index.html", "/models/../index.html", "/models/..%2findex.html", "/%c0%ae%c0%ae/index.html",
@@ -270,7 +271,7 @@ async function testConditions(server) {
     await status(server, 200, "GET", target, "Range: bytes=999999999-", "If-Range: \"x\"");
   }
   // Another content has another tag, also at the same size and time.
-  const file = path.join(root, "app/h.txt"), before = await ask(server, "GET", "/h.txt"), stat = fs.statSync(file);
+  const file = path.join(root, "h.txt"), before = await ask(server, "GET", "/h.txt"), stat = fs.statSync(file);
   await new Promise((resolve) => setTimeout(resolve, 20));
   fs.writeFileSync(file, "THIS IS h.txt");
   fs.utimesSync(file, stat.atime, stat.mtime);
@@ -416,6 +417,21 @@ async function testLarge() {
   await status(server, 200, "GET", "/");
   equal(await stop(server), 0, "exit code after Ctrl-C");
   fs.rmSync(path.join(plain, "large.bin"));
+  // The root's demo model is served as a model, unless a file of its name is given.
+  fs.mkdirSync(path.join(plain, "models"));
+  fs.copyFileSync(other, path.join(plain, "models/demo.slm2"));
+  for (const [given, names, bytes] of [[[], "demo.slm2", other], [[model], "demo.slm2", model],
+    [[`${other}`], `${path.basename(other)} demo.slm2`, other]]) {
+    const again = await start(...given, "--root", plain, "--port", "0");
+    const { models } = JSON.parse((await ask(again, "GET", "/models/index.json")).body.toString());
+    equal(models.map((m) => m.name).join(" "), names, "the models of a root with a demo model");
+    const demo = await status(again, 200, "GET", "/models/demo.slm2");
+    check(demo.body.equals(fs.readFileSync(bytes)), "the demo model");
+    equal(demo.headers.etag, `"${models.at(-1).identity}"`, "its tag");
+    await stop(again);
+  }
+  fs.writeFileSync(path.join(plain, "models/demo.slm2"), "broken");
+  refused("a broken demo model", 1, "demo.slm2", "--root", plain, "--port", "0");
 }
 
 async function testPort() {
@@ -471,7 +487,7 @@ async function testTls() {
   refused("a name without TLS", 2, "--cert", model, ...at, "--host", "box.example");
   refused("--cert alone", 2, "--key", model, ...at, "--cert", cert);
   refused("--key alone", 2, "--cert", model, ...at, "--key", key);
-  refused("a certificate that is none", 1, "libmicrohttpd", model, ...at, "--cert", path.join(root, "app/a.js"), "--key", key);
+  refused("a certificate that is none", 1, "libmicrohttpd", model, ...at, "--cert", path.join(root, "a.js"), "--key", key);
   refused("an address of another machine", 1, "cannot be opened", model, ...at, "--host", "203.0.113.77", "--cert", cert,
     "--key", key);
   refused("no address at all", 1, "--host", model, ...at, "--host", "a b", "--cert", cert, "--key", key);
@@ -512,17 +528,17 @@ function testUsage() {
   fs.copyFileSync(model, path.join(outside, "index.json"));
   fs.copyFileSync(model, path.join(outside, ".hidden.slm2"));
   fs.copyFileSync(model, path.join(outside, "back\\slash.slm2"));
-  refused("a file that is no model", 1, "a.js", path.join(root, "app/a.js"), ...at);
-  refused("an empty file", 1, "empty.txt", path.join(root, "app/empty.txt"), ...at);
+  refused("a file that is no model", 1, "a.js", path.join(root, "a.js"), ...at);
+  refused("an empty file", 1, "empty.txt", path.join(root, "empty.txt"), ...at);
   refused("a model cut short", 1, "broken.slm2", broken, ...at);
   refused("no such file", 1, "nowhere", path.join(work, "nowhere"), ...at);
   refused("a folder", 1, "is a folder", work, ...at);
-  refused("a pipe", 1, "is not a regular file", path.join(root, "app/pipe.txt"), ...at);
+  refused("a pipe", 1, "is not a regular file", path.join(root, "pipe.txt"), ...at);
   refused("two of one name", 2, path.basename(model), model, twin, ...at);
   for (const name of ["index.json", ".hidden.slm2", "back\\slash.slm2"]) refused(`a model called ${name}`, 1, "rename",
     path.join(outside, name), ...at);
   refused("no such root", 1, "nowhere", model, "--port", "0", "--root", path.join(work, "nowhere"));
-  refused("a file as root", 1, "a.js", model, "--port", "0", "--root", path.join(root, "app/a.js"));
+  refused("a file as root", 1, "a.js", model, "--port", "0", "--root", path.join(root, "a.js"));
   refused("a root without a page", 1, "index.html", model, "--port", "0", "--root", outside);
   refused("a port too large", 2, "--port", model, "--root", root, "--port", "65536");
   refused("a port that is none", 2, "--port", model, "--root", root, "--port", "http");
