@@ -317,6 +317,7 @@ static struct MHD_Daemon *start(server *s, int fd) {
                           MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
                           MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
                           MHD_OPTION_STRICT_FOR_CLIENT, -1, /* so that a missing Host reaches us, and gets our headers */
+                          MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, /* slm2_platform_start ignores it; so files go by sendfile */
                           MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
                           MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
                           MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
