@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 
 /* An address of its own, because browsers keep the stored models by it: the keys of "SLM2" on a telephone. Neither
- * registered with IANA, nor among the ports that browsers refuse, nor in a system's range for outgoing connections. */
+ * in Debian's /etc/services, nor among the ports that browsers refuse, nor in a system's range for outgoing connections. */
 #define SERVE_PORT 7562u
 
 /* --- serve_path.c: what a client sent, without any system call ----------------- */
