@@ -18,6 +18,7 @@ __int128 __multi3(__int128 a, __int128 b);
 __int128 __multi3(__int128 a, __int128 b) {
   const uint64_t a0 = (uint32_t)a, a1 = (uint64_t)a >> 32, b0 = (uint32_t)b, b1 = (uint64_t)b >> 32;
   const uint64_t low = a0 * b0, middle = a1 * b0 + (low >> 32), other = a0 * b1 + (uint32_t)middle; /* none can wrap */
-  const uint64_t high = a1 * b1 + (middle >> 32) + (other >> 32) + (uint64_t)a * (uint64_t)(b >> 64) + (uint64_t)(a >> 64) * (uint64_t)b;
+  const uint64_t carried = a1 * b1 + (middle >> 32) + (other >> 32);
+  const uint64_t high = carried + (uint64_t)a * (uint64_t)(b >> 64) + (uint64_t)(a >> 64) * (uint64_t)b;
   return (__int128)((unsigned __int128)high << 64 | (other << 32 | (uint32_t)low));
 }

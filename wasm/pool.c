@@ -12,7 +12,9 @@
 static slm2_threads *pool;
 static _Atomic(bool) arrived[SLM2_WEB_THREADS_MAX]; /* its canary is in place */
 
-static uint64_t *canary_of(uint32_t thread) { return (uint64_t *)(void *)slm2_web_at(slm2_web_stack(thread) - SLM2_WEB_STACK_BYTES); }
+static uint64_t *canary_of(uint32_t thread) {
+  return (uint64_t *)(void *)slm2_web_at(slm2_web_stack(thread) - SLM2_WEB_STACK_BYTES);
+}
 
 uint32_t slm2_web_stack(uint32_t thread) { return SLM2_WEB_STACKS + thread * SLM2_WEB_STACK_BYTES; }
 

@@ -26,18 +26,31 @@ WASM_SRC  = $(WASM_CORE) $(sort $(filter-out $(WASM_CORE),$(wildcard wasm/*.c)))
 KERNELCHECK_SRC = $(wildcard tests/kernelcheck/*.c) tests/wasm/hosted/hosted.c
 wasm_objects = $(patsubst %.c,$(WASM)/$(1)/%.o,$(2))
 
-.PHONY: wasm wasm-heads wasm-test wasm-test-all
+.PHONY: wasm wasm-heads wasm-again wasm-test wasm-test-all
 wasm: $(WASM_KINDS:%=$(WASM)/slm2-%.wasm) ## the browser's three modules: scalar, SIMD128, relaxed SIMD (build/wasm)
 	@wc -c $^ | sed '/total/d'
 
 wasm-heads: $(WASM_KINDS:%=$(WASM)/%/digest.wasm) $(WASM_KINDS:%=$(WASM)/%/kernelcheck.wasm)
-wasm-test: wasm wasm-heads ## the modules in node: digests by 1, 2 and 3 threads, every kernel against the oracle
+wasm-again: wasm ## the modules once more, from a copy of the source in another folder: the same bytes
+	@rm -rf $(WASM)/again && mkdir -p $(WASM)/again/a/deeper/folder
+	@find Makefile tools/setup src include convert wasm web tests bench -type f \( -path '*.[ch]' -o -name '*.mk' -o ! -path '*/*.*' \) | \
+	  tar cf - -T - | tar xf - -C $(WASM)/again/a/deeper/folder
+	@MAKEFLAGS= $(MAKE) -s -C $(WASM)/again/a/deeper/folder BUILD=out wasm >/dev/null
+	@set -e; cd $(WASM); for module in slm2-*.wasm; do cmp $$module again/a/deeper/folder/out/wasm/$$module; done; rm -rf again
+	@echo "ok wasm: the same bytes from two folders"
+wasm-test: wasm wasm-heads wasm-again ## the modules in node: digests by 1, 2 and 3 threads, every kernel against the oracle
 	@tests/wasm/run.sh $(WASM)
 wasm-test-all: wasm wasm-heads
 	@tests/wasm/run.sh $(WASM) --all
 
+$(WASM)/tools:
+	@tools/setup wasm
+	@mkdir -p $(@D) && touch $@
+# The browsers' tests use these too.
+browser-base: wasm-heads
+
 define WASM_RULES
-$(WASM)/$(1)/%.o: %.c
+$(WASM)/$(1)/%.o: %.c wasm/wasm.mk | $(WASM)/tools
 	@mkdir -p $$(@D)
 	@$(WASM_CC) $(WASM_FLAGS) $(WASM_$(1)) $$(WASM_HOSTED) -c -o $$@ $$<
 $(WASM)/slm2-$(1).wasm: $(call wasm_objects,$(1),$(WASM_SRC))

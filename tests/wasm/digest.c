@@ -122,6 +122,16 @@ slm2_status digest(const uint8_t *file, size_t n_file, const uint32_t *ids, uint
   return status == SLM2_OK ? done(&hash.sha) : status;
 }
 
+/* For bench.mjs: a session, and n more ids on it; logits of the last one. */
+static slm2_session *timed;
+slm2_status SLM2_EXPORT(start_timed)(const uint8_t *file, size_t n_file, uint32_t context, slm2_profile profile, slm2_kv_type kv);
+slm2_status start_timed(const uint8_t *file, size_t n_file, uint32_t context, slm2_profile profile, slm2_kv_type kv) {
+  slm2_session_params params = {.context = context, .tile = SLM2_TILE_MAX, .profile = profile, .kv = kv, .pool = pool};
+  return open_session(file, n_file, &params, &timed);
+}
+slm2_status SLM2_EXPORT(append_timed)(const uint32_t *ids, uint32_t n);
+slm2_status append_timed(const uint32_t *ids, uint32_t n) { return slm2_session_append(timed, ids, n, NULL, &error); }
+
 /* The prompt of a conversation, by the model's template and tokenizer. */
 static slm2_status prompt(const slm2_model *model, const char *json, size_t n, uint32_t **ids, size_t *n_ids) {
   slm2_chat_format format = slm2_model_header(model)->chat_format;

@@ -3,7 +3,6 @@ import { fileURLToPath } from "node:url";
 import { Worker, isMainThread, workerData } from "node:worker_threads";
 
 const CONTROL = 1 << 20, QUIT = 5, INSIDE = 12; // docs/PROTOCOL.md
-const PAGES = 16384;
 
 // What no module may ask of its host.
 export function checkImports(module) {
@@ -13,10 +12,10 @@ export function checkImports(module) {
 
 // {c: the exports, at(address, n): bytes of the memory, arrive(index): another worker, close(): all of them leave}. For heads that
 // export start_pool. arrive: how many of the threads - 1 compute workers do; pool: false for none.
-export async function open(bytes, threads, { arrive = threads - 1, pool = true } = {}) {
+export async function open(bytes, threads, { arrive = threads - 1, pool = true, pages = 16384 } = {}) {
   const module = await WebAssembly.compile(bytes);
   checkImports(module);
-  const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared: true });
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
   const c = (await WebAssembly.instantiate(module, { env: { memory } })).exports;
   const at = (address, n) => new Uint8Array(memory.buffer, address >>> 0, n);
   const words = new Int32Array(memory.buffer, CONTROL, 16), ended = [];
