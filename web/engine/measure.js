@@ -42,10 +42,10 @@ class Runner {
       this.worker.postMessage(message);
     });
   }
-  /** @param {number} rounds @returns {Promise<Trial>} */
-  async run(rounds) {
+  /** @param {number} rounds @param {Int32Array} [gate] @param {number} [n] how many meet at the gate @returns {Promise<Trial>} */
+  async run(rounds, gate = new Int32Array(new SharedArrayBuffer(8)), n = 1) {
     await this.ready;
-    return this.#ask({ rounds });
+    return this.#ask({ rounds, gate, n });
   }
   /** How many rounds take about TRIAL_MS, once the engine's compiler has come to its best code: when runs get no faster. */
   async warmUp() {
@@ -61,15 +61,11 @@ class Runner {
   end() { this.worker.terminate(); }
 }
 
-/** Milliseconds of a round, the best of some trials. @param {Runner} runner @param {number} rounds @param {Set<number>} sums */
-async function time(runner, rounds, sums) {
-  let best = Infinity;
-  for (let i = 0; i < TRIALS; i++) {
-    const { ms, checksum } = await runner.run(rounds);
-    sums.add(checksum);
-    best = Math.min(best, ms / rounds);
-  }
-  return best;
+/** Milliseconds from the first begin to the last end of some at once. @param {Runner[]} runners @param {number} rounds */
+async function together(runners, rounds) {
+  const gate = new Int32Array(new SharedArrayBuffer(8));
+  const trials = await Promise.all(runners.map((runner) => runner.run(rounds, gate, runners.length)));
+  return Math.max(...trials.map((trial) => trial.ms));
 }
 
 /** The fastest of the modules, which are given from the most to the least promising.
@@ -79,9 +75,14 @@ export async function chooseModule(all, plan) {
   if (all.length === 1) return { compiled: all[0], trials: [] };
   const runners = all.map((compiled) => new Runner(compiled, plan));
   try {
-    const rounds = await runners[0].warmUp(), sums = new Set(), trials = [];
+    const rounds = await runners[0].warmUp(), sums = new Set(), trials = all.map(({ kind }) => ({ kind, ms: Infinity }));
     for (const runner of runners.slice(1)) await runner.warmUp();
-    for (const [i, runner] of runners.entries()) trials.push({ kind: all[i].kind, ms: await time(runner, rounds, sums) * rounds });
+    for (let i = 0; i < TRIALS; i++)
+      for (const [k, runner] of runners.entries()) {
+        const { ms, checksum } = await runner.run(rounds);
+        trials[k].ms = Math.min(trials[k].ms, ms);
+        sums.add(checksum);
+      }
     if (sums.size !== 1 || [...sums][0] < 0)
       throw new Slm2Error("INTERNAL_INVARIANT", `the modules do not agree: ${[...sums].join(", ")}`, { kinds: all.map((c) => c.kind) });
     let best = all.length - 1;
@@ -104,16 +105,20 @@ export async function chooseThreads(compiled, most, plan) {
   try {
     if (most <= 1) return { count: 1, gains };
     await grow(1);
-    const rounds = await runners[0].warmUp(), alone = await time(runners[0], rounds, new Set()) * rounds;
-    let best = gains[0];
+    const rounds = await runners[0].warmUp();
+    let best = gains[0], alone = Infinity;
     for (const n of COUNTS.filter((count) => count > 1 && count <= most)) {
       await grow(n);
-      await Promise.all(runners.map((runner) => runner.run(rounds)));
-      let ms = Infinity;
-      for (let i = 0; i < TRIALS; i++) ms = Math.min(ms, Math.max(...(await Promise.all(runners.map((r) => r.run(rounds)))).map((t) => t.ms)));
-      gains.push({ threads: n, gain: n * alone / ms });
-      if (gains[gains.length - 1].gain < best.gain * (1 + SHARE * (n - best.threads) / best.threads)) break;
-      best = gains[gains.length - 1];
+      await together(runners, rounds);
+      let all = Infinity;
+      for (let i = 0; i < TRIALS; i++) {
+        alone = Math.min(alone, await together(runners.slice(0, 1), rounds));
+        all = Math.min(all, await together(runners, rounds));
+      }
+      const now = { threads: n, gain: n * alone / all };
+      gains.push(now);
+      if (now.gain < best.gain * (1 + SHARE * (n - best.threads) / best.threads)) break;
+      best = now;
     }
     return { count: best.threads, gains };
   } finally {
