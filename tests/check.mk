@@ -8,10 +8,11 @@ SUBMAKE = MAKEFLAGS= $(MAKE) --no-print-directory
 GOLDEN  = tests/golden/run.sh
 
 NATIVE  = gcc-O2 gcc-O3-native gcc-O0 clang-O2 clang-O3-native clang-O0
-CROSS   = nehalem haswell aarch64 s390x i686 win-x64
-CHECKS  = sanitizers tsan bits $(NATIVE) $(CROSS) wasm32 math readers fuzz
+CROSS   = nehalem haswell aarch64 dotprod s390x i686 win-x64
+KERNELS = nehalem haswell aarch64 dotprod win-x64
+CHECKS  = sanitizers tsan bits $(NATIVE) $(CROSS) $(KERNELS:%=kernels-%) wasm32 math readers fuzz
 UNITS   = aarch64 s390x i686
-FULL    = sanitizers tsan bits $(NATIVE) $(CROSS) wasm32-all math-full readers-long fuzz-long $(UNITS:%=unit-%)
+FULL    = sanitizers tsan bits $(NATIVE) $(CROSS) $(KERNELS:%=kernels-%) wasm32-all math-full readers-long fuzz-long $(UNITS:%=unit-%)
 
 .PHONY: check full check-setup check-base $(addprefix leg-,$(CHECKS) $(FULL)) fuzz-programs
 check: check-setup ## sanitizers, compilers, cross targets, math sample, fuzzing: under 15 minutes on two cores
@@ -55,6 +56,8 @@ BUILD_haswell = CC=x86_64-linux-gnu-gcc AR=x86_64-linux-gnu-ar EXTRA="-static -O
 RUN_haswell   = qemu-x86_64-static -cpu Haswell
 BUILD_aarch64 = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar EXTRA=-static
 RUN_aarch64   = qemu-aarch64-static
+BUILD_dotprod = CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar EXTRA="-static -march=armv8.2-a+dotprod"
+RUN_dotprod   = qemu-aarch64-static
 BUILD_s390x   = CC=s390x-linux-gnu-gcc AR=s390x-linux-gnu-ar EXTRA="-static -fexcess-precision=fast"
 RUN_s390x     = qemu-s390x-static
 BUILD_i686    = CC=i686-linux-gnu-gcc AR=i686-linux-gnu-ar EXTRA="-static -msse2 -mfpmath=sse"
@@ -63,6 +66,9 @@ BUILD_win-x64 = CC=x86_64-w64-mingw32-gcc AR=x86_64-w64-mingw32-ar EXTRA=-static
 RUN_win-x64   = env WINEDEBUG=-all WINEPREFIX=$(abspath $(CHECK))/wine wine
 $(CROSS:%=leg-%): leg-%:
 	$(LEG) '$(SUBMAKE) BUILD=$(HERE) $(BUILD_$*) all && RUN="$(RUN_$*)" $(GOLDEN) $(HERE) --short'
+# Every slot of every twin that this target has, against the oracle.
+$(KERNELS:%=leg-kernels-%): leg-kernels-%: leg-%
+	$(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$* $(BUILD_$*) RUN="$(RUN_$*)" kernelcheck'
 $(UNITS:%=leg-unit-%): leg-unit-%: leg-%
 	$(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$* $(BUILD_$*) RUN="$(RUN_$*)" unit'
 

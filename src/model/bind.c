@@ -26,6 +26,11 @@ static const uint8_t *take(binder *b, slm2_dtype dtype, uint64_t rows, uint64_t 
                           s.dims[0], s.dims[1], s.bytes);
     return NULL;
   }
+  if (((uintptr_t)b->data + s.offset) % SLM2_SECTION_ALIGN != 0) { /* what kernels may rely on */
+    b->status = slm2_fail(b->error, SLM2_E_INTERNAL_INVARIANT, "model bind", s.name, s.offset,
+                          "it does not begin at a multiple of %u", (uint64_t)SLM2_SECTION_ALIGN);
+    return NULL;
+  }
   return b->data + (size_t)s.offset;
 }
 

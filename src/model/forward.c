@@ -34,8 +34,8 @@ static slm2_status cancelled(const pass *p) {
 
 static slm2_status not_finite(const pass *p, const char *stage, uint32_t t) {
   return slm2_fail(p->error, SLM2_E_NUMERICAL, "forward", stage, SLM2_NO_OFFSET,
-                   "a value that is not finite at position %u, layer %u of %u", (uint64_t)p->position + t,
-                   (uint64_t)p->layer, (uint64_t)p->c->layers);
+                   "a value that is not finite at position %u, layer %u of %u, backend %s", (uint64_t)p->position + t,
+                   (uint64_t)p->layer, (uint64_t)p->c->layers, p->kernels->name);
 }
 
 /* Shows what a stage computed, x [n, width], to whoever traces this pass. Every operation below ends with it. */
