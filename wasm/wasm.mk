@@ -40,7 +40,7 @@ wasm-again: wasm ## the modules once more, from a copy of the source in another 
 	@echo "ok wasm: the same bytes from two folders"
 wasm-test: wasm wasm-heads wasm-again ## the modules in node: digests by 1, 2 and 3 threads, every kernel against the oracle
 	@tests/wasm/run.sh $(WASM)
-wasm-test-all: wasm wasm-heads
+wasm-test-all: wasm wasm-heads wasm-again
 	@tests/wasm/run.sh $(WASM) --all
 
 $(WASM)/tools:
