@@ -9,7 +9,7 @@
 #define CANARY_BYTES 4096u
 #define CANARY 0xa5a5a5a5a5a5a5a5u
 
-static slm2_threads *pool;
+static _Atomic(slm2_threads *) pool;
 static _Atomic(bool) arrived[SLM2_WEB_THREADS_MAX]; /* its canary is in place */
 
 static uint64_t *canary_of(uint32_t thread) {
@@ -30,14 +30,20 @@ uint32_t slm2_web_broken_stack(uint32_t n_threads) {
 }
 
 const slm2_pool *slm2_web_pool(uint32_t n_threads) {
-  if (pool == NULL && (n_threads > SLM2_WEB_THREADS_MAX || slm2_threads_create(n_threads, &pool, NULL) != SLM2_OK)) return NULL;
-  return slm2_threads_pool(pool)->n_threads == n_threads ? slm2_threads_pool(pool) : NULL;
+  slm2_threads *threads = atomic_load(&pool);
+  if (threads == NULL) {
+    if (n_threads > SLM2_WEB_THREADS_MAX || slm2_threads_create(n_threads, &threads, NULL) != SLM2_OK) return NULL;
+    atomic_store(&pool, threads);
+  }
+  const slm2_pool *found = slm2_threads_pool(threads);
+  return found->n_threads == n_threads ? found : NULL;
 }
 
 static bool quits(void) { return atomic_load(slm2_web_word(SLM2_WORD_QUIT)) != 0; }
 
 void slm2_web_heed_quit(void) {
-  if (quits()) slm2_threads_quit(pool);
+  slm2_threads *threads = atomic_load(&pool); /* NULL: a worker has come before slm2_web_pool is through */
+  if (threads != NULL && quits()) slm2_threads_quit(threads);
 }
 
 void slm2_web_thread(uint32_t thread) {

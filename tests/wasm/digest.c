@@ -3,6 +3,7 @@
  * one pointer that only rises; digest.mjs puts it back between the lines.
  */
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/sha256.h"
 #include "convert/convert.h"
 #include "slm2/chat.h"
@@ -121,6 +122,18 @@ slm2_status digest(const uint8_t *file, size_t n_file, const uint32_t *ids, uint
     status = slm2_session_append(session, ids + at, chunk < n - at ? chunk : n - at, &run, &error);
   return status == SLM2_OK ? done(&hash.sha) : status;
 }
+
+/* For mem.mjs: the functions of wasm/mem.c. */
+void SLM2_EXPORT(mem_copy)(uint8_t *to, const uint8_t *from, size_t n);
+void mem_copy(uint8_t *to, const uint8_t *from, size_t n) { memcpy(to, from, n); }
+void SLM2_EXPORT(mem_move)(uint8_t *to, const uint8_t *from, size_t n);
+void mem_move(uint8_t *to, const uint8_t *from, size_t n) { memmove(to, from, n); }
+void SLM2_EXPORT(mem_set)(uint8_t *to, int byte, size_t n);
+void mem_set(uint8_t *to, int byte, size_t n) { memset(to, byte, n); }
+int SLM2_EXPORT(mem_compare)(const uint8_t *a, const uint8_t *b, size_t n);
+int mem_compare(const uint8_t *a, const uint8_t *b, size_t n) { return memcmp(a, b, n); }
+bool SLM2_EXPORT(mul_u64)(uint64_t a, uint64_t b, uint64_t *out);
+bool mul_u64(uint64_t a, uint64_t b, uint64_t *out) { return slm2_mul_u64(a, b, out); }
 
 /* For bench.mjs: a session, and n more ids on it; logits of the last one. */
 static slm2_session *timed;

@@ -11,6 +11,7 @@ node $relaxed tests/wasm/modules.mjs "$modules"
 for kind in scalar simd relaxed; do
   flags=
   [ $kind = relaxed ] && flags=$relaxed
+  node $flags tests/wasm/mem.mjs "$modules/$kind/digest.wasm"
   node $flags tests/wasm/pool.mjs "$modules/$kind/digest.wasm"
   node $flags tests/wasm/digest.mjs "$modules/$kind/digest.wasm" $all
   [ $kind = scalar ] || node $flags tests/wasm/kernelcheck.mjs "$modules/$kind/kernelcheck.wasm"
