@@ -44,10 +44,10 @@ uint32_t slm2_draft_find(const uint32_t *ids, uint32_t n, uint32_t *matched) {
  * Weights that memory has to bring are the larger part of a token's time, and a batch reads them once; weights that stay in
  * a cache are not: measured shares, rounded up (docs/DECISIONS.md). What drafts save is earned; each token adds ALLOWANCE,
  * and HINT when a look at the timeline would have guessed it: so text that begins to repeat itself is found out soon. Beyond
- * what it saved, speculation takes at most that sum, and once UNIT for the start. Counts decide, never a clock. */
+ * what it saved, speculation takes at most that sum, and at the start the price of one. Counts decide, never a clock. */
 #define UNIT 64
 #define ALLOWANCE 1
-#define HINT 4
+#define HINT 2
 #define BUDGET_MAX (10 * UNIT) /* more is not saved up from good times */
 #define CACHED_PARAMETERS 64000000u
 
@@ -57,8 +57,8 @@ void slm2_speculation_init(slm2_speculation *p, slm2_session *s, uint32_t specul
   *p = (slm2_speculation){
     .longest = adaptive ? s->params.draft : speculate,
     .adaptive = adaptive,
-    .budget = UNIT,
-    .per_draft = cached ? UNIT * 5 / 8 : UNIT * 3 / 8,
+    .budget = cached ? 0 : UNIT / 2,
+    .per_draft = cached ? UNIT * 3 / 4 : UNIT * 3 / 8,
     .per_batch = cached ? UNIT / 4 : UNIT / 8,
     .guess = SLM2_NO_TOKEN,
   };

@@ -68,6 +68,8 @@ done
 rm -rf "$root"
 mkdir -p "$root/base" "$root/results"
 cp -R -p Makefile include src convert tests "$root/base/"
+ln -s "$PWD/models" "$root/base/models"
+for part in */*.mk; do mkdir -p "$root/base/${part%/*}" && cp -p "$part" "$root/base/$part"; done
 tests=$(for name; do field "$name" test; done | sort -u)
 make_tests "$root/base" $tests || { echo "FAIL mutants: the tree without a fault does not compile"; exit 1; }
 for test in $tests; do

@@ -217,7 +217,8 @@ static void test_model(const slm2_model *model, const slm2_session_params *sp, u
       const unsigned long before = accepted;
       sync(&p, prompt, 6);
       run_answers(&p, gp, n, seed++);
-      if (k == 0 && n > 30) CHECK_CASE(accepted > before, label); /* greedy answers of small models run in circles */
+      if (k == 0 && n > 30 && drafts[d] != SLM2_SPECULATE_AUTO) /* greedy answers of small models run in circles */
+        CHECK_CASE(accepted > before, label);
       pair_free(&p);
     }
 }
@@ -329,7 +330,7 @@ static void test_periodic(const tiny_model *m) {
       const uint32_t longest = drafts[d] == SLM2_SPECULATE_AUTO ? SLM2_DRAFT_MAX : drafts[d];
       CHECK(got == guessed); /* none behind the last position that is computed */
       CHECK(script.passes - before == 2 * 198 - got);
-      CHECK(got >= (drafts[d] == SLM2_SPECULATE_AUTO ? 160 : (198 - 2 * period - 2) * longest / (longest + 1)));
+      CHECK(got >= (drafts[d] == SLM2_SPECULATE_AUTO ? 100 : (198 - 2 * period - 2) * longest / (longest + 1)));
       pair_free(&p);
       answer_end(&p);
     }
@@ -347,7 +348,7 @@ static void test_hostile(const tiny_model *m) {
     const uint32_t got = slm2_generator_accepted(p.ahead.generator), guessed = slm2_generator_drafted(p.ahead.generator);
     batches = script.batches - batches;
     if (drafts[d] == SLM2_SPECULATE_AUTO) {
-      CHECK(guessed > 0 && got == 0 && 16 * batches + 40 * guessed <= 64 + 118); /* the prices and incomes of speculate.c */
+      CHECK(guessed > 0 && got == 0 && 16 * batches + 48 * guessed <= 118); /* the prices and incomes of speculate.c */
     } else {
       CHECK(batches >= 38 && guessed == batches * drafts[d] && got == 0);
     }
