@@ -9,6 +9,7 @@
 #define SLM2_SAMPLER_H
 
 #include <stdbool.h>
+#include "slm2/backend.h"
 #include "slm2/status.h"
 
 SLM2_C_BEGIN
@@ -60,7 +61,9 @@ SLM2_NODISCARD slm2_status slm2_sampler_next(const slm2_sampler_params *params, 
                                              uint32_t *id, slm2_error *error);
 /* The two terms all log-probabilities of a position share [D26]: logprob(i) = (z[i] - max) - log_sum. */
 typedef struct slm2_logprob_base { float max, log_sum; } slm2_logprob_base;
-SLM2_NODISCARD slm2_status slm2_logprob_prepare(const float *logits, uint32_t n, slm2_logprob_base *out, slm2_error *error);
+/* backend: computes, NULL the default; never in a bit of the result. */
+SLM2_NODISCARD slm2_status slm2_logprob_prepare(const slm2_backend *backend, const float *logits, uint32_t n,
+                                                slm2_logprob_base *out, slm2_error *error);
 float slm2_logprob(const slm2_logprob_base *base, float logit);
 
 SLM2_C_END

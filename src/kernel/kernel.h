@@ -74,6 +74,8 @@ struct slm2_backend {
   void (*add)(float *x, const float *y, uint32_t n);
   /* [D5] Whether every element is finite. */
   bool (*finite)(const float *x, size_t n);
+  /* [D26] lanes8 [D7] of exp(x[i] - *max), *max being the greatest of x (the first, if it is a zero); n > 0, all finite. */
+  float (*exp_sum)(float *max, const float *x, size_t n);
 };
 
 /* The scalar authority. */

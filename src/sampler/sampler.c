@@ -69,6 +69,14 @@ static void sink(slm2_candidate *heap, uint32_t n, uint32_t i) {
   heap[i] = moved;
 }
 
+/* Whether one of SCAN logits is above z. Without branches, so that the compiler does several at once. */
+#define SCAN 32u
+static bool any_above(const float *logits, float z) {
+  int above = 0;
+  for (uint32_t i = 0; i < SCAN; i++) above |= logits[i] > z;
+  return above != 0;
+}
+
 /* The best `limit` candidates in order (all of them when limit is 0 or more than there are). Returns their number. */
 static uint32_t select_best(const source *s, uint32_t limit, slm2_candidate *out) {
   uint32_t n = 0, i = 0;
@@ -76,11 +84,15 @@ static uint32_t select_best(const source *s, uint32_t limit, slm2_candidate *out
   for (; i < s->n && n < limit; i++)
     if (eligible(s, i)) out[n++] = (slm2_candidate){.logit = logit_of(s, i), .id = i};
   for (uint32_t j = n / 2; j-- > 0;) sink(out, n, j);
-  for (; i < s->n; i++) { /* a later id must be greater than the root to displace it */
-    float z = logit_of(s, i);
-    if (!(z > out[0].logit) || !eligible(s, i)) continue;
-    out[0] = (slm2_candidate){.logit = z, .id = i};
-    sink(out, n, 0);
+  while (i < s->n) { /* a later id must be greater than the root to displace it */
+    const uint32_t end = s->n - i < SCAN ? s->n : i + SCAN;
+    if (end - i == SCAN && s->penalised == NULL && !any_above(s->logits + i, out[0].logit)) i = end;
+    for (; i < end; i++) {
+      const float z = logit_of(s, i);
+      if (!(z > out[0].logit) || !eligible(s, i)) continue;
+      out[0] = (slm2_candidate){.logit = z, .id = i};
+      sink(out, n, 0);
+    }
   }
   for (uint32_t left = n; left > 1;) { /* move the last in order to the end, again and again */
     slm2_candidate last = out[0];
@@ -127,15 +139,17 @@ static uint32_t cut_min_p(slm2_candidate *c, uint32_t n, float min_p) {
 
 /* --- the pipeline ----------------------------------------------------------- */
 
+static bool all_finite(const float *logits) { /* of SCAN */
+  int32_t bad = 0;
+  for (uint32_t i = 0; i < SCAN; i++) bad |= (int32_t)(slm2_float_bits(logits[i]) & 0x7fffffff) > 0x7f7fffff;
+  return bad == 0;
+}
+
 static slm2_status check_finite(const float *logits, uint32_t n, slm2_error *error) { /* [D5] */
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t magnitude = slm2_float_bits(logits[i]) & 0x7fffffff;
-    most = magnitude > most ? magnitude : most;
-  }
-  if (most < 0x7f800000) return SLM2_OK;
   uint32_t i = 0;
-  while (finite(logits[i])) i++;
+  while (i + SCAN <= n && all_finite(logits + i)) i += SCAN;
+  while (i < n && finite(logits[i])) i++;
+  if (i == n) return SLM2_OK;
   return slm2_fail(error, SLM2_E_NUMERICAL, "sampling", "logits", SLM2_NO_OFFSET,
                    "the logit of id %u is not finite", (uint64_t)i);
 }

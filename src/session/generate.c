@@ -202,7 +202,7 @@ static slm2_status sample(slm2_generator *g, const slm2_cancel *cancel, slm2_tok
   }
   uint32_t id;
   slm2_logprob_base base;
-  SLM2_TRY(slm2_logprob_prepare(s->logits, vocab, &base, error));
+  SLM2_TRY(slm2_logprob_prepare(s->forward.kernels, s->logits, vocab, &base, error));
   SLM2_TRY(slm2_sampler_next(&g->sampler, s->logits, vocab, slm2_model_token_mask(s->forward.model), s->ids, s->length, s->seen,
                              s->candidates, &g->rng, &id, error));
   e->id = id;

@@ -128,6 +128,28 @@ static void check_elements(const slm2_backend *b, uint32_t n, int pattern) {
   CHECK_CASE(b->finite(x, 0), what);
 }
 
+static void check_exp_sum(const slm2_backend *b, uint32_t n, int pattern) {
+  const char *what = name_case(b, "exp_sum", n, pattern);
+  const float *x = filled(n, pattern);
+  float max[2] = {-1.0f, -2.0f};
+  if (!slm2_backend_oracle.finite(x, n)) return;
+  const float expected = slm2_backend_oracle.exp_sum(&max[0], x, n), sum = b->exp_sum(&max[1], x, n);
+  CHECK_CASE(slm2_float_bits(sum) == slm2_float_bits(expected) && slm2_float_bits(max[0]) == slm2_float_bits(max[1]), what);
+}
+
+/* The greatest is a zero: which one shows in the sign. */
+static void check_exp_sum_zeros(const slm2_backend *b) {
+  static const float some[] = {0.0f, -0.0f, -1.0f};
+  for (uint32_t n = 1; n <= 200; n++) {
+    float *x = kc_input(n * sizeof *x, 4), max[2];
+    for (uint32_t i = 0; i < n; i++) x[i] = some[kc_below(3)];
+    const float expected = slm2_backend_oracle.exp_sum(&max[0], x, n), sum = b->exp_sum(&max[1], x, n);
+    CHECK_CASE(slm2_float_bits(sum) == slm2_float_bits(expected) && slm2_float_bits(max[0]) == slm2_float_bits(max[1]),
+               name_case(b, "exp_sum of zeros", n, KC_ZERO));
+    kc_release();
+  }
+}
+
 static void check_embed(const slm2_backend *b, int pattern) {
   for (int form = 0; form < 2; form++) {
     slm2_matrix w = kc_matrix(64, 160, form ? SLM2_FORM_ROWS : SLM2_FORM_PANELS, (kc_pattern)pattern);
@@ -162,14 +184,17 @@ int kc_check_vectors(void) {
         check_elements(b, n, pattern);
         check_rmsnorm(b, n, pattern);
         check_kv_store(b, n, pattern);
+        check_exp_sum(b, n, pattern);
         kc_release();
       }
       for (uint32_t n = 32; n <= 1024; n += n < 256 ? 32 : 256) check_quantize(b, n, pattern), kc_release();
       for (uint32_t half = 4; half <= 256; half += half < 64 ? 4 : 64) check_rope(b, half, pattern), kc_release();
+      check_exp_sum(b, 20011, pattern);
       check_embed(b, pattern);
       kc_release();
     }
     check_exp(b);
+    check_exp_sum_zeros(b);
     check_quantize_edges(b);
   }
   return test_end("kernelcheck vectors");

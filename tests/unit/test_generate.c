@@ -414,7 +414,7 @@ static void test_sampling(const tiny_model *m, slm2_profile profile) {
     CHECK(slm2_sampler_next(&p.sampler, slm2_session_logits(hand), VOCAB, slm2_model_token_mask(m->model),
                             slm2_session_ids(hand), 4 + i,
                             hand->seen, hand->candidates, &rng, &sampled[i], &error) == SLM2_OK);
-    CHECK(slm2_logprob_prepare(slm2_session_logits(hand), VOCAB, &base, &error) == SLM2_OK);
+    CHECK(slm2_logprob_prepare(NULL, slm2_session_logits(hand), VOCAB, &base, &error) == SLM2_OK);
     CHECK(e.id == sampled[i] && e.logprob == slm2_logprob(&base, slm2_session_logits(hand)[sampled[i]]) && e.logprob < 0);
     CHECK(slm2_token_exists(slm2_model_tokenizer(m->model), e.id));
     CHECK(slm2_session_append(hand, &sampled[i], 1, NULL, &error) == SLM2_OK);

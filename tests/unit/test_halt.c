@@ -78,8 +78,11 @@ static bool kv_store(void *dst, const float *x, uint32_t n, bool f16) {
 static bool attention(const slm2_attention *a) { return said(!fails_now(ATTENTION) && halt.by->attention(a)); }
 static bool finite(const float *x, size_t n) { return said(!fails_now(FINITE) && halt.by->finite(x, n)); }
 
-static const slm2_backend counted = {"counted", embed, matmul_f32, quantize, matmul_q8, rmsnorm, rope_table,
-                                     rope,      kv_store, attention, swiglu, add, finite};
+static const slm2_backend counted = {
+    .name = "counted", .embed = embed, .matmul_f32 = matmul_f32, .quantize = quantize, .matmul_q8 = matmul_q8,
+    .rmsnorm = rmsnorm, .rope_table = rope_table, .rope = rope, .kv_store = kv_store, .attention = attention,
+    .swiglu = swiglu, .add = add, .finite = finite, /* exp_sum is no part of a step */
+};
 
 /* The ids behind BEFORE, while call number `at` fails. */
 static slm2_status step(slm2_session *s, uint32_t at, slm2_error *error) {

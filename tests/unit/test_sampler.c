@@ -90,7 +90,7 @@ static void check_example(const example *x) {
     CHECK_CASE(status == SLM2_OK && id == x->draws[i] && again.words_used == i + 1, x->name);
   }
   slm2_logprob_base base;
-  CHECK_CASE(slm2_logprob_prepare(x->logits, x->n, &base, &e) == SLM2_OK && x->n_logprobs == x->n, x->name);
+  CHECK_CASE(slm2_logprob_prepare(NULL, x->logits, x->n, &base, &e) == SLM2_OK && x->n_logprobs == x->n, x->name);
   for (uint32_t i = 0; i < x->n; i++) CHECK_CASE(slm2_float_bits(slm2_logprob(&base, x->logits[i])) == x->logprobs[i], x->name);
 }
 
@@ -235,7 +235,7 @@ static void refused_logits(void) {
         slm2_status status = slm2_sampler_next(&p, z, 9, has_token, NULL, 0, seen, candidates, &rng, &id, &e);
         CHECK_CASE(status == SLM2_E_NUMERICAL, label);
         CHECK_CASE(id == 99 && memcmp(&rng, &before, sizeof rng) == 0 && strstr(e.message, label) != NULL, label);
-        CHECK_CASE(slm2_logprob_prepare(z, 9, &base, &e) == SLM2_E_NUMERICAL && same(base.max, 1.0f), label);
+        CHECK_CASE(slm2_logprob_prepare(NULL, z, 9, &base, &e) == SLM2_E_NUMERICAL && same(base.max, 1.0f), label);
         CHECK_CASE(strstr(e.message, label) != NULL, label);
         z[at] = 0.0f;
         status = slm2_sampler_next(&p, z, 9, NULL, NULL, 0, seen, candidates, &rng, &id, &e);
@@ -278,7 +278,7 @@ static void masks(void) {
   CHECK(slm2_sampler_distribution(&p, z, 4, last, NULL, 0, seen, candidates, &n, &e) == SLM2_OK);
   CHECK(n == 1 && candidates[0].id == 3);
   slm2_logprob_base base = {1, 2};
-  CHECK(slm2_logprob_prepare(z, 0, &base, &e) == SLM2_E_ARGUMENT && same(base.max, 1.0f));
+  CHECK(slm2_logprob_prepare(NULL, z, 0, &base, &e) == SLM2_E_ARGUMENT && same(base.max, 1.0f));
   /* Qwen3's padding rows */
   enum { V = 151936, TOKENS = 151669 };
   static float big[V];
@@ -374,13 +374,13 @@ static void hostile_environment(void) { /* flush to zero, denormals are zero, ro
   slm2_sampler_params p = plain();
   slm2_candidate want[4];
   slm2_logprob_base base, hostile_base;
-  CHECK(survivors(p, z, 4) == 4 && slm2_logprob_prepare(z, 4, &base, NULL) == SLM2_OK);
+  CHECK(survivors(p, z, 4) == 4 && slm2_logprob_prepare(NULL, z, 4, &base, NULL) == SLM2_OK);
   CHECK(slm2_float_bits(candidates[3].p) != 0 && slm2_float_bits(candidates[3].p) < 0x00800000); /* a subnormal */
   memcpy(want, candidates, sizeof want);
   __asm__ volatile("stmxcsr %0" : "=m"(old) : : "memory");
   __asm__ volatile("ldmxcsr %0" : : "m"(hostile) : "memory");
   slm2_status status = slm2_sampler_distribution(&p, z, 4, NULL, NULL, 0, seen, candidates, &n, NULL);
-  slm2_status base_status = slm2_logprob_prepare(z, 4, &hostile_base, NULL);
+  slm2_status base_status = slm2_logprob_prepare(NULL, z, 4, &hostile_base, NULL);
   float logprob = slm2_logprob(&base, z[3]);
   __asm__ volatile("stmxcsr %0" : "=m"(after) : : "memory");
   __asm__ volatile("ldmxcsr %0" : : "m"(old) : "memory");

@@ -6,6 +6,7 @@
 #include "kernel/twins.h"
 #include "kernel/vector/add.h"
 #include "kernel/vector/attention.h"
+#include "kernel/vector/exp_sum.h"
 #include "kernel/vector/finite.h"
 #include "kernel/vector/kv_store.h"
 #include "kernel/vector/matmul_f32.h"
@@ -30,6 +31,7 @@ const slm2_backend BACKEND = {
     .swiglu = swiglu,
     .add = add,
     .finite = finite,
+    .exp_sum = exp_sum,
 };
 #endif
 
