@@ -181,6 +181,39 @@ static void ties_and_temperature(void) {
   CHECK(survivors(p, wide, 3) == 3 && candidates[2].id == 1 && same(candidates[2].p, 0.0f) && same(candidates[0].p, 1.0f));
 }
 
+/* Two logits above the others, wherever they stand: nothing is passed over, however ids are looked through. A value that is
+ * not finite is found there too, and a token that the penalty lifts. */
+static void anywhere(void) {
+  enum { N = 139 };
+  float z[N];
+  for (uint32_t i = 0; i < N; i++) z[i] = -(float)(i % 5);
+  for (uint32_t at = 0; at < N; at++) {
+    const uint32_t other = (at * 31 + 7) % N, better = at != other;
+    const float before = z[at], other_before = z[other];
+    slm2_sampler_params p = plain();
+    p.top_k = 2;
+    z[other] = 1.0f;
+    z[at] = 2.0f;
+    CHECK(survivors(p, z, N) == 2 && candidates[0].id == at && (!better || candidates[1].id == other));
+    p.temperature = 0.0f;
+    CHECK(survivors(p, z, N) == 1 && candidates[0].id == at);
+    p = plain();
+    p.top_k = 1;
+    p.repeat_penalty = 0.25f; /* 1 becomes 4 */
+    uint32_t kept = 0;
+    slm2_error e;
+    CHECK(slm2_sampler_distribution(&p, z, N, NULL, &other, 1, seen, candidates, &kept, &e) == SLM2_OK && kept == 1);
+    CHECK(candidates[0].id == other);
+    z[at] = slm2_float_from_bits(0xff800000);
+    CHECK(slm2_sampler_distribution(&p, z, N, NULL, NULL, 0, seen, candidates, &kept, &e) == SLM2_E_NUMERICAL);
+    char id[40];
+    snprintf(id, sizeof id, "the logit of id %u is", (unsigned)at);
+    CHECK(strstr(e.message, id) != NULL);
+    z[other] = other_before;
+    z[at] = before;
+  }
+}
+
 static void penalties(void) {
   const float z[] = {2, -2, 1};
   const uint32_t context[] = {0, 1, 1, 1};
@@ -398,6 +431,7 @@ int main(void) {
   cuts();
   strict_top_p();
   ties_and_temperature();
+  anywhere();
   penalties();
   refused_logits();
   refused_parameters();
