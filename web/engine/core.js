@@ -13,6 +13,8 @@ const NEVER = 0xffffffffffffffffn;
  *  chunks: number, tensorBytes: number, parameters: number, maxPositions: number, layers: number, hidden: number,
  *  vocab: number, license: string, source: string}} Header */
 
+/** @typedef {{context: number, profile: number, kv: number, tile: number, threads: number, pages: number}} PlanRequest */
+
 /** @param {Uint8Array} bytes */
 export const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 
@@ -90,8 +92,7 @@ export class Core {
     return hex(new Uint8Array(this.#memory.buffer).slice(this.#heap, this.#heap + 32));
   }
 
-  /** @typedef {{context: number, profile: number, kv: number, tile: number, threads: number, pages: number}} PlanRequest
-   * @param {number} fileBytes @param {PlanRequest} p @param {string} where */
+  /** @param {number} fileBytes @param {PlanRequest} p @param {string} where */
   plan(fileBytes, p, where) {
     const status = this.#c.slm2_web_plan(this.#prefix, this.#prefixBytes, BigInt(fileBytes), p.context, p.profile, p.kv, p.tile,
       p.threads, p.pages, this.#heap);

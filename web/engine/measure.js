@@ -8,7 +8,7 @@ import { PAGE, PLAN_TERMS, STACKS } from "./protocol.js";
 
 const WARM_UP_MAX_MS = 200, STEADY = 4;
 const TRIAL_MS = 6;
-const TRIALS = 5;
+const TRIALS = 3, MORE_TRIALS = 10;
 const WORTH = 1.03; /* how much faster a module must be than the one before it */
 const COUNTS = [1, 2, 3, 4, 6, 8];
 const SHARE = 0.5; /* of the gain that more cores could give, that more threads must give */
@@ -110,15 +110,16 @@ export async function chooseThreads(compiled, most, plan) {
     for (const n of COUNTS.filter((count) => count > 1 && count <= most)) {
       await grow(n);
       await together(runners, rounds);
-      let all = Infinity;
-      for (let i = 0; i < TRIALS; i++) {
+      const worth = best.gain * (1 + SHARE * (n - best.threads) / best.threads);
+      let all = Infinity, gain = 0;
+      for (let i = 0; i < TRIALS || (gain < worth && i < MORE_TRIALS); i++) { /* others may be busy for a moment */
         alone = Math.min(alone, await together(runners.slice(0, 1), rounds));
         all = Math.min(all, await together(runners, rounds));
+        gain = n * alone / all;
       }
-      const now = { threads: n, gain: n * alone / all };
-      gains.push(now);
-      if (now.gain < best.gain * (1 + SHARE * (n - best.threads) / best.threads)) break;
-      best = now;
+      gains.push({ threads: n, gain });
+      if (gain < worth) break;
+      best = { threads: n, gain };
     }
     return { count: best.threads, gains };
   } finally {

@@ -6,7 +6,10 @@ import { Slm2Error } from "./error.js";
 
 const RETRY_MS = 5000, GAP_MS = 50; /* a worker that was ended holds its handles up to 2 s in Chromium (docs/BROWSERS.md) */
 
-/** @typedef {FileSystemSyncAccessHandle} Handle */
+/** FileSystemSyncAccessHandle, which only the types of workers have.
+ * @typedef {{read: (to: Uint8Array<ArrayBuffer>, options: {at: number}) => number, write: (from: Uint8Array<ArrayBuffer>,
+ *   options: {at: number}) => number, truncate: (bytes: number) => void, getSize: () => number, flush: () => void,
+ *   close: () => void}} Handle */
 
 /** @param {unknown} cause @param {string} name @param {string} what */
 function storageError(cause, name, what) {

@@ -91,7 +91,7 @@ export async function urlSource(address, base, signal) {
   check(first, where);
   const etag = first.headers.get("etag");
   const ranges = first.status === 206;
-  let bytes;
+  let bytes = NaN;
   if (ranges) {
     const range = contentRange(first.headers.get("content-range"));
     await first.arrayBuffer().catch(() => {});

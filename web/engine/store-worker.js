@@ -98,10 +98,11 @@ async function list() {
   return out;
 }
 
-/** One owner at a time, in whatever tab. @template T @param {string} name @param {string} what @param {() => Promise<T>} task */
-function locked(name, what, task) {
+/** One owner at a time, in whatever tab. @template T @param {string} name @param {string} what @param {() => Promise<T>} task
+ * @returns {Promise<T>} */
+async function locked(name, what, task) {
   if (navigator.locks === undefined) return task();
-  return navigator.locks.request(name, { ifAvailable: true }, async (lock) => {
+  return /** @type {any} */ (navigator.locks).request(name, { ifAvailable: true }, async (/** @type {Lock | null} */ lock) => {
     if (lock === null) throw new Slm2Error("IN_USE", `${what} is in use, here or in another tab`, { lock: name });
     return task();
   });
@@ -129,7 +130,7 @@ async function checkRoom(bytes, where) {
 }
 
 /** Every chunk from the first one on, hashed and pushed through the reader: what the part file has, then the source's.
- * @param {Source} source @param {Header} header @param {FileSystemSyncAccessHandle} handle @param {Uint8Array} prefix
+ * @param {Source} source @param {Header} header @param {import("./opfs.js").Handle} handle @param {Uint8Array} prefix
  * @param {Task} task */
 async function fill(source, header, handle, prefix, { signal, say }) {
   const name = source.where, front = prefix.subarray(0, header.bytes - header.dataBytes), total = header.bytes;
@@ -169,7 +170,7 @@ async function fill(source, header, handle, prefix, { signal, say }) {
 }
 
 /** Hash, then the reader, then the file: a chunk that is wrong is asked for once more, and said so.
- * @param {Source} source @param {Header} header @param {FileSystemSyncAccessHandle} handle @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {Source} source @param {Header} header @param {import("./opfs.js").Handle} handle @param {Uint8Array<ArrayBuffer>} bytes
  * @param {number} i @param {{signal: AbortSignal, say: Say}} task */
 async function accept(source, header, handle, bytes, i, { signal, say }) {
   const name = source.where, at = dataAt(header, i), want = core.chunkHash(i, header.bytes, name);
@@ -251,7 +252,7 @@ async function importGguf(source, name, task) {
   });
 }
 
-/** @param {Source} source @param {FileSystemSyncAccessHandle} handle @param {Task} task */
+/** @param {Source} source @param {import("./opfs.js").Handle} handle @param {Task} task */
 async function convert(source, handle, { signal, say, need }) {
   /** @type {{memory: WebAssembly.Memory, port: MessagePort}} */
   const { memory, port } = await need("convert");
@@ -370,7 +371,7 @@ async function read(model, memory, at, task) {
 async function readStored(id, total, memory, at, tell, signal) {
   const folder = await Folder.open(), file = `${id}.slm2`;
   const place = (/** @type {number} */ from) => new Uint8Array(memory.buffer, at + from, Math.min(READ_PIECE, total - from));
-  if (typeof FileSystemFileHandle.prototype.createSyncAccessHandle !== "function") {
+  if (!("createSyncAccessHandle" in FileSystemFileHandle.prototype)) {
     const source = fileSource(/** @type {File} */ (await folder.file(file)));
     for (let from = 0; from < total; from += READ_PIECE) {
       signal.throwIfAborted();
