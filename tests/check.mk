@@ -68,7 +68,8 @@ $(CROSS:%=leg-%): leg-%:
 	$(LEG) '$(SUBMAKE) BUILD=$(HERE) $(BUILD_$*) all && RUN="$(RUN_$*)" $(GOLDEN) $(HERE) --short'
 # Every slot of every twin that this target has, against the oracle.
 $(KERNELS:%=leg-kernels-%): leg-kernels-%: leg-%
-	$(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$* $(BUILD_$*) RUN="$(RUN_$*)" kernelcheck'
+	$(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$* $(BUILD_$*) $(CHECK)/$*/tests/kernelcheck && p=$(CHECK)/$*/tests/kernelcheck && \
+	  if [ ! -e $$p ]; then p=$$p.exe; fi && $(RUN_$*) $$p $${DEMO:-models/demo.slm2}'
 $(UNITS:%=leg-unit-%): leg-unit-%: leg-%
 	$(LEG) '$(SUBMAKE) BUILD=$(CHECK)/$* $(BUILD_$*) RUN="$(RUN_$*)" unit'
 
