@@ -22,13 +22,7 @@ slm2_status slm2_web_cancelled_error(slm2_web_engine *e) {
 }
 
 void slm2_web_prefill_progress(void *self, uint32_t done, uint32_t total) {
-  slm2_web_beat();
   slm2_web_event_progress(self, SLM2_PHASE_PREFILL, done, total);
-}
-
-void slm2_web_beat_tap(void *user, slm2_stage stage, uint32_t layer, uint32_t position, const float *values, uint32_t n) {
-  (void)user, (void)stage, (void)layer, (void)position, (void)values, (void)n;
-  slm2_web_beat();
 }
 
 /* --- start ----------------------------------------------------------------------- */

@@ -63,6 +63,8 @@ struct slm2_web_engine {
   /* what is open */
   slm2_model *model; /* NULL: nothing */
   slm2_session *session;
+  slm2_pool pool; /* the workers', and a beat with each piece of work */
+  const slm2_pool *workers;
   bool verified;
   /* of the request that runs */
   slm2_reader *reader;
@@ -93,9 +95,8 @@ slm2_status slm2_web_refuse(slm2_web_engine *e, const char *field, uint64_t valu
 slm2_status slm2_web_cancelled_error(slm2_web_engine *e);
 /* The request is over, its last event written. */
 slm2_status slm2_web_done(slm2_web_engine *e);
-/* A run's callbacks that keep the heartbeat rising: at each tile, with an event, and at each stage of each token. */
+/* A run's callback. */
 void slm2_web_prefill_progress(void *engine, uint32_t done, uint32_t total);
-slm2_tap_fn slm2_web_beat_tap;
 
 /* --- the first tasks of the commands -------------------------------------------- */
 

@@ -114,7 +114,7 @@ static slm2_status decode(slm2_web_engine *e, double now_ms) {
 
 static slm2_status prefill(slm2_web_engine *e, double now_ms) {
   slm2_web_answer *a = &e->answer;
-  const slm2_run run = {.cancel = slm2_web_cancel(), .progress = slm2_web_prefill_progress, .user = e, .tap = slm2_web_beat_tap};
+  const slm2_run run = {.cancel = slm2_web_cancel(), .progress = slm2_web_prefill_progress, .user = e};
   const size_t bytes = slm2_generator_bytes();
   a->begun_ms = now_ms;
   slm2_status status = slm2_session_sync(e->session, e->ids, e->n_ids, &run, &a->reused, e->error);

@@ -26,17 +26,25 @@ static slm2_status check_plan(slm2_web_engine *e) {
 
 /* --- model and session ------------------------------------------------------------- */
 
+/* A slice may take minutes where a processor is slow and a prompt long: that it computes shows in the heartbeat. */
+static void run_and_beat(void *self, slm2_job_fn *job, void *context, uint32_t units, uint32_t grain) {
+  const slm2_web_engine *e = self;
+  slm2_web_beat();
+  e->workers->run(e->workers->self, job, context, units, grain);
+}
+
 static slm2_status load(slm2_web_engine *e, double now_ms) {
   (void)now_ms;
   const slm2_web_plan_terms *p = &e->plan;
   const slm2_session_params params = {.context = (uint32_t)p->context, .tile = (uint32_t)p->tile, .draft = (uint32_t)p->draft,
-                                      .profile = (slm2_profile)p->profile, .kv = (slm2_kv_type)p->kv_type,
-                                      .pool = slm2_web_pool((uint32_t)p->threads)};
+                                      .profile = (slm2_profile)p->profile, .kv = (slm2_kv_type)p->kv_type, .pool = &e->pool};
   slm2_model *model;
   if (slm2_web_cancelled()) return slm2_web_cancelled_error(e);
-  if (params.pool == NULL)
+  e->workers = slm2_web_pool((uint32_t)p->threads);
+  if (e->workers == NULL)
     return slm2_fail(e->error, SLM2_E_MEMORY, operation, "threads", SLM2_NO_OFFSET,
                      "no pool of %u threads can be made", p->threads);
+  e->pool = (slm2_pool){.n_threads = e->workers->n_threads, .self = e, .run = run_and_beat};
   SLM2_TRY(slm2_model_init(slm2_web_at((uint32_t)p->at_index), (size_t)p->index, file_of(e), p->file, &model, e->error));
   SLM2_TRY(slm2_session_init(slm2_web_at((uint32_t)p->at_session), p->session, model, &params, &e->session, e->error));
   e->model = model;

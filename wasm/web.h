@@ -98,8 +98,9 @@ void SLM2_EXPORT(slm2_web_thread)(uint32_t thread);
 
 /* --- export for the memory of a conversion ---------------------------------------- */
 
-/* Asks through the mailbox, ends with a status. Its memory is all behind the control block. On OK the report's header is at
- * slm2_web_result(): identity[32], u64 file bytes, u64 zero blocks, u32 unknown template. */
+/* Asks through the mailbox, ends with a status. Its memory is all behind the control block; SLM2_E_MEMORY tells in the error's
+ * offset how many bytes all of it must have. On OK the report's header is at slm2_web_result(): identity[32], u64 file bytes,
+ * u64 zero blocks, u32 unknown template. */
 uint32_t SLM2_EXPORT(slm2_web_convert)(uint64_t gguf_bytes);
 uint32_t SLM2_EXPORT(slm2_web_result)(void);
 

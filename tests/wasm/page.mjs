@@ -248,12 +248,12 @@ export async function convert(module, ggufBytes, { read, write, stop = () => fal
 // --- in the workers ------------------------------------------------------------------------
 
 function engine(core, memory) {
-  const w = words(memory), status = core.slm2_web_start();
+  const w = words(memory), status = core.slm2_web_start(), trial = core.slm2_web_trial(3);
   if (status !== 0) return { started: false, ...errorOf(core, memory) };
   for (;;) {
     const bell = Atomics.load(w, DOORBELL), turn = core.slm2_web_step(performance.now());
     if (turn === TURN.POISONED) return { turn, again: core.slm2_web_step(0), ...errorOf(core, memory) };
-    if (turn === TURN.CLOSED || Atomics.load(w, QUIT) !== 0) return { turn };
+    if (turn === TURN.CLOSED || Atomics.load(w, QUIT) !== 0) return { turn, trial };
     if (turn !== TURN.MORE) Atomics.wait(w, DOORBELL, bell, 250);
   }
 }
