@@ -140,9 +140,11 @@ static int rewind_to(bench *b, uint32_t length) {
 
 static uint32_t best(const bench *b) {
   const float *logits = slm2_session_logits(b->session.session);
+  const uint32_t n = b->model.header->config.vocab;
+  float most = logits[0];
   uint32_t top = 0;
-  for (uint32_t i = 1; i < b->model.header->config.vocab; i++)
-    if (logits[i] > logits[top]) top = i;
+  for (uint32_t i = 1; i < n; i++)
+    if (logits[i] > most) most = logits[top = i];
   return top;
 }
 
@@ -232,6 +234,7 @@ static int measure_memory(bench *b) {
   if (code == CLI_OK && from > length) code = append(b, b->ids + length, from - length, true);
   if (code == CLI_OK) code = decode(b, from, &rate);
   r->usage = slm2_usage_now();
+  r->index_bytes = b->model.memory_bytes;
   r->session_bytes = b->session.plan.total;
   return code;
 }

@@ -50,7 +50,7 @@ typedef struct bench_result {
   bench_decode decode_at[BENCH_POINTS];
   bench_bandwidth bandwidth[BENCH_POINTS];
   uint32_t n_bandwidth;
-  uint64_t session_bytes;   /* planned */
+  uint64_t index_bytes, session_bytes; /* planned */
   slm2_usage usage;         /* once the longest context was full; before any memory of bench's own */
   double faults_per_token;  /* while decoding */
   bool tlb_counted;

@@ -19,6 +19,7 @@ static void print_decode(cli_text *t, const bench_result *r) {
 
 void bench_print_table(cli_text *t, const bench_options *o, const bench_result *r) {
   char name[48], a[CLI_GROUPED_MAX], b[CLI_GROUPED_MAX];
+  const uint64_t planned = r->file_bytes + r->index_bytes + r->session_bytes;
   cli_text_print(t, "%s: profile %s, kv %s, backend %s, threads %u, context %u, medians of %u\n", o->file,
                  slm2_profile_name((slm2_profile)o->setup.profile), slm2_kv_name((slm2_kv_type)o->setup.kv),
                  slm2_backend_name(o->setup.backend), o->setup.threads, r->context, r->repeats);
@@ -37,8 +38,9 @@ void bench_print_table(cli_text *t, const bench_options *o, const bench_result *
     line(t, name, r->bandwidth[i].bytes_per_second / 1e9, "GB/s");
   }
   if (r->usage.peak_rss != 0)
-    cli_text_print(t, "  %-26s %10.1f MB     file %s bytes, session %s planned\n", "peak memory", (double)r->usage.peak_rss / 1e6,
-                   cli_grouped(r->file_bytes, a), cli_grouped(r->session_bytes, b));
+    cli_text_print(t, "  %-26s %10.1f MB     planned %.1f MB: file %s bytes, index and session %s\n", "peak memory",
+                   (double)r->usage.peak_rss / 1e6, (double)planned / 1e6, cli_grouped(r->file_bytes, a),
+                   cli_grouped(planned - r->file_bytes, b));
   else cli_text_print(t, "  %-26s not available\n", "peak memory");
   cli_text_print(t, "  %-26s %10s minor, %s major, %.2f a token while decoding\n", "page faults",
                  cli_grouped(r->usage.minor_faults, a), cli_grouped(r->usage.major_faults, b), r->faults_per_token);
@@ -90,8 +92,10 @@ void bench_print_json(cli_text *t, const bench_options *o, const bench_result *r
   json_number(t, "first_token_again_ms", r->first_again_ms);
   if (r->usage.peak_rss != 0) cli_text_print(t, ",\"peak_rss\":%llu", (unsigned long long)r->usage.peak_rss);
   else cli_text_puts(t, ",\"peak_rss\":null");
-  cli_text_print(t, ",\"session_bytes\":%llu,\"minor_faults\":%llu,\"major_faults\":%llu", (unsigned long long)r->session_bytes,
-                 (unsigned long long)r->usage.minor_faults, (unsigned long long)r->usage.major_faults);
+  cli_text_print(t, ",\"index_bytes\":%llu,\"session_bytes\":%llu", (unsigned long long)r->index_bytes,
+                 (unsigned long long)r->session_bytes);
+  cli_text_print(t, ",\"minor_faults\":%llu,\"major_faults\":%llu", (unsigned long long)r->usage.minor_faults,
+                 (unsigned long long)r->usage.major_faults);
   json_number(t, "decode_faults_per_token", r->faults_per_token);
   if (r->tlb_counted) json_number(t, "tlb_misses_per_token", r->tlb_per_token);
   else cli_text_puts(t, ",\"tlb_misses_per_token\":null");
