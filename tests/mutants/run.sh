@@ -67,7 +67,7 @@ for name; do
 done
 rm -rf "$root"
 mkdir -p "$root/base" "$root/results"
-cp -R -p Makefile include src convert tests "$root/base/"
+cp -R -p Makefile include src convert wasm tests "$root/base/"
 ln -s "$PWD/models" "$root/base/models"
 for part in */*.mk; do mkdir -p "$root/base/${part%/*}" && cp -p "$part" "$root/base/$part"; done
 tests=$(for name; do field "$name" test; done | sort -u)
