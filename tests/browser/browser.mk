@@ -8,7 +8,7 @@ BROWSER_RUN   = node tests/browser/run.mjs $(1) --build $(BUILD) $(BROWSER_ONLY)
 browser-test: browser-chromium ## the page's engine, its store and its numbers, in Chromium
 browser-check: $(BROWSERS:%=browser-%) ## the same in Chromium, Firefox and WebKitGTK
 
-browser-base: $(BUILD)/slm2 wasm
+browser-base: $(BUILD)/slm2 wasm web-files
 browser-setup:
 	@tools/setup browsers
 browser-chromium:
