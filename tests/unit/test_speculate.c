@@ -434,7 +434,9 @@ static void test_forgets(const tiny_model *m) {
     CHECK(s->ahead_end - s->ahead_next > 0 && s->ahead_end <= 8);
     blob b = blob_of(s, NULL);
     slm2_snapshot snapshot;
-    slm2_run fails = {.cancel = &(slm2_cancel){1}};
+    slm2_cancel stop;
+    atomic_init(&stop, 1);
+    slm2_run fails = {.cancel = &stop};
     if (way == 0) CHECK(slm2_session_rewind(s, n - 1, NULL) == SLM2_OK);
     if (way == 1) CHECK(slm2_session_append(s, script.ids, 1, &fails, NULL) == SLM2_E_CANCELLED && slm2_session_length(s) == n);
     if (way == 2) CHECK(blob_restore(&b, s, &snapshot, NULL) == SLM2_OK);
