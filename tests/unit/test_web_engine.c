@@ -264,14 +264,15 @@ static void test_full(void) {
   uint32_t turn, waits = 0, n = 0, done = 0, refused = 0;
   uint64_t random = 5;
   web_open(plain_model.file.bytes, plain_model.file.n, &s);
-  for (turn = SLM2_TURN_IDLE; turn != SLM2_TURN_FULL; refused++) {
+  for (turn = SLM2_TURN_IDLE; turn == SLM2_TURN_IDLE; refused++) {
     web_send(SLM2_COMMAND_GENERATE, NULL, 0);
     while ((turn = web_step()) == SLM2_TURN_MORE)
       ;
   }
   const uint32_t begin = page.request;
   for (uint32_t i = 0; i < REQUESTS; i++) web_ask(&q);
-  for (turn = SLM2_TURN_MORE; done < REQUESTS && turn != SLM2_TURN_IDLE;) {
+  CHECK(turn == SLM2_TURN_FULL);
+  while (done < REQUESTS && turn == SLM2_TURN_FULL) {
     while ((turn = web_step()) == SLM2_TURN_MORE)
       ;
     waits += turn == SLM2_TURN_FULL;

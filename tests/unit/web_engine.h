@@ -73,8 +73,8 @@ static inline uint32_t web_send(uint32_t op, const uint8_t *payload, size_t n) {
   const uint32_t request = ++page.request;
   for (size_t at = 0; at == 0 || at < n; at += SLM2_WEB_PAYLOAD_MAX) {
     uint32_t piece = (uint32_t)(n - at < SLM2_WEB_PAYLOAD_MAX ? n - at : SLM2_WEB_PAYLOAD_MAX);
-    while (!web_put(&page, op, at + piece < n, request, payload == NULL ? NULL : payload + at,
-                    piece)) CHECK(web_step() <= SLM2_TURN_MORE);
+    while (!web_put(&page, op, at + piece < n, request, payload == NULL ? NULL : payload + at, piece))
+      if (!CHECK(web_step() <= SLM2_TURN_MORE)) return request;
   }
   return request;
 }
