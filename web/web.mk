@@ -65,3 +65,6 @@ engine-pack: web-types $(WASM)/modules.json ## the npm package with the modules 
 	@cp $(WASM_FILES) $(WASM)/modules.json $(NPM)/wasm
 	@cp web/engine/package.json web/engine/README.md LICENSE $(NPM)
 	@cd $(NPM) && npm pack --silent
+
+# A browser test runs the packed package.
+browser-base: engine-pack

@@ -2,7 +2,7 @@
  * can have. It keeps a log of all requests, which is what privacy tests read.
  *
  *   /          web/app/            /engine/   web/engine/            /wasm/   BUILD/wasm/
- *   /models/   files given by name /test/     tests/browser/pages/
+ *   /models/   files given by name /test/     tests/browser/pages/   /NAME/   a folder given by name
  *
  * A rule says what is wrong with a path. It is set from the test (server.rule("/models/a.slm2", { short: 1000 })) or asked
  * for in the query (/models/a.slm2?short=1000); see Rule. Only GET and HEAD; every answer is logged with what was sent.
@@ -61,9 +61,10 @@ function askedRange(header, size) {
 }
 
 export class Server {
-  /** @param {{build?: string, models?: Record<string, string>, record?: boolean, port?: number}} options */
-  constructor({ build = "build", models = {}, record = false } = {}) {
-    Object.assign(this, { build, models, record, rules: new Map(), seen: new Map(), port: 0 });
+  /** @param {{build?: string, models?: Record<string, string>, folders?: Record<string, string>, record?: boolean,
+   *   port?: number}} options */
+  constructor({ build = "build", models = {}, folders = {}, record = false } = {}) {
+    Object.assign(this, { build, models, folders, record, rules: new Map(), seen: new Map(), port: 0 });
     /** @type {Entry[]} */ this.log = [];
     this.http = http.createServer((request, response) => {
       this.answer(request, response).catch((error) => response.destroy(error));
@@ -96,9 +97,12 @@ export class Server {
     return this.log.filter((e) => (typeof target === "string" ? e.path === target : target.test(e.path)));
   }
   fileOf(target) {
-    const [, folder, rest] = /^\/(engine|wasm|models|test)\/(.*)$/.exec(target) ?? [null, "app", target.slice(1)];
+    const [, first, behind] = /^\/([^/]+)\/(.*)$/.exec(target) ?? [];
+    const known = ["engine", "wasm", "models", "test"].includes(first) || Object.hasOwn(this.folders, first ?? "");
+    const [folder, rest] = known ? [first, behind] : ["app", target.slice(1)];
     if (folder === "models") return this.models[rest] ?? null;
-    const root = { app: "web/app", engine: "web/engine", wasm: path.join(this.build, "wasm"), test: "tests/browser/pages" }[folder];
+    const root = { app: "web/app", engine: "web/engine", wasm: path.join(this.build, "wasm"), test: "tests/browser/pages",
+      ...this.folders }[folder];
     const file = path.join(root, rest === "" ? "index.html" : rest);
     return file.startsWith(root + path.sep) ? file : null;
   }
