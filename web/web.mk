@@ -49,9 +49,10 @@ site: web-files ## the page for a static host (dist/site)
 web-unit: ## unit tests of the browser engine's JavaScript
 	@$(NODE) --test --test-reporter=dot tests/web/*.test.mjs
 
-web-lint: ## types of the browser engine's JavaScript
+web-lint: ## types of the JavaScript of the browser engine and of the page
 	@tools/setup types
 	@$(TSC) -p web/engine
+	@$(TSC) -p web
 
 web-types: ## its type declarations, from the comments (build/types)
 	@tools/setup types

@@ -4,34 +4,36 @@
  */
 import { createEngine, Slm2Error } from "./engine/index.js";
 import { ChatView } from "./chat.js";
-import { $, ask, bytes, download, h, notice, pick } from "./dom.js";
+import { $, ask, askLine, bytes, dismiss, download, grouped, h, notice, pick } from "./dom.js";
 import { History } from "./history.js";
 import { ModelsView } from "./models.js";
 import { PrivacyView } from "./privacy.js";
 import { ProveView } from "./prove.js";
 import { Settings } from "./settings.js";
-import { startUpdates } from "./update.js";
+import { duringAnswer, isolate, keepUpdated } from "./update.js";
 
 const DEMO = "models/demo.slm2";
 const MODEL_KEY = "slm2.model"; /* what was loaded last: {model: id or "demo", context, kv} */
 const VIEWS = ["chat", "models", "prove", "privacy"];
+const TITLE = 60; /* characters of the first question */
 
 /** @typedef {import("./history.js").Conversation} Conversation
  *  @typedef {import("./history.js").AssistantMessage} AssistantMessage
- *  @typedef {import("./engine/client.js").Engine} Engine */
+ *  @typedef {import("./engine/client.js").Engine} Engine
+ *  @typedef {{context?: number, kv?: "f16" | "f32", takeOver?: boolean}} LoadOptions */
 
 /** What the views share. */
 export class App {
-  /** @type {Engine} */ engine;
+  /** @type {Engine} */ engine = /** @type {any} */ (null);
   history = new History();
   settings = new Settings();
   /** Identity of the demo model, once it was asked for. */ demoId = "";
-  /** @type {Conversation} */ conversation;
+  /** @type {Conversation} */ conversation = /** @type {any} */ (null);
   /** @type {AbortController | null} */ #answering = null;
   #chat = new ChatView({
     again: (index, same) => void this.#again(index, same),
     edit: (index, text) => void this.#edit(index, text),
-    busy: () => this.#answering !== null,
+    busy: () => this.busy,
   });
   /** @type {{show: () => void}[]} */ #views = [];
 
@@ -46,6 +48,8 @@ export class App {
   /* --- start -------------------------------------------------------------------- */
 
   async start() {
+    if (await isolate(() => this.status("Preparing this page for its first use", "busy"))) return;
+    void keepUpdated();
     await this.history.open();
     if (this.history.memoryOnly !== null)
       $("history-note").textContent = `Conversations last as long as this tab: ${this.history.memoryOnly}.`;
@@ -53,16 +57,30 @@ export class App {
     this.#bind();
     this.#showConversation();
     try {
-      this.engine = await createEngine({ base: new URL("./", import.meta.url).href });
+      await this.#startEngine();
     } catch (e) {
       return this.#refused(/** @type {Slm2Error} */ (e));
     }
-    this.engine.addEventListener("poisoned", (e) => this.#poisoned(/** @type {any} */ (e).detail.error));
-    this.engine.addEventListener("taken", (e) => this.#taken(/** @type {any} */ (e).detail.error));
-    this.engine.addEventListener("state", () => this.#showState());
     this.#views = [new ModelsView(this), new ProveView(this), new PrivacyView(this)];
     this.#route();
     await this.#firstLoad();
+  }
+
+  async #startEngine() {
+    this.engine = await createEngine({ base: new URL("./", import.meta.url).href, threads: this.settings.threads });
+    this.engine.addEventListener("poisoned", (e) => this.#poisoned(/** @type {any} */ (e).detail.error));
+    this.engine.addEventListener("taken", (e) => this.#taken(/** @type {any} */ (e).detail.error));
+    this.engine.addEventListener("state", () => this.#showState());
+    this.settings.onThreads = () => void this.#threadsChanged();
+  }
+
+  /** The number of threads is the engine's for life: another number is another engine. */
+  async #threadsChanged() {
+    this.stop();
+    await this.engine.close();
+    await this.#startEngine();
+    const { model, ...options } = readLast();
+    await this.load(model, options);
   }
 
   /** The page cannot compute here: say what is missing. @param {Slm2Error} e */
@@ -70,21 +88,19 @@ export class App {
     this.status("Cannot run here", "error");
     const lacks = /** @type {any[]} */ (e.details?.missing ?? []);
     notice(e.message, { kind: "error", key: "refused" });
-    for (const lack of lacks.slice(1)) notice(`${lack.why} ${lack.todo}`, { kind: "error" });
-    $("prompt").setAttribute("disabled", "");
+    for (const lack of lacks.filter((x) => x.fatal).slice(1)) notice(`${lack.why} ${lack.todo}`, { kind: "error" });
+    for (const id of ["prompt", "send"]) $(id).setAttribute("disabled", "");
+    for (const link of document.querySelectorAll("nav a:not([href='#chat'])")) link.remove();
   }
 
   async #firstLoad() {
-    const failed = this.engine.lastLoadFailed;
-    if (failed !== null) {
-      this.status("No model loaded", "error");
-      return notice(`Loading ${failed.name} with ${failed.context} positions did not end last time; it may have been too much ` +
-        "for this device. Nothing was loaded by itself.", { kind: "error", key: "failed-load",
-        actions: [{ label: "Choose a smaller context", run: () => { location.hash = "#models"; } },
-          { label: "Load the demo", run: () => void this.load("demo") }] });
-    }
-    const last = readLast();
-    await this.load(last.model, { context: last.context, kv: last.kv });
+    const failed = this.engine.lastLoadFailed, last = readLast();
+    if (failed === null) return void await this.load(last.model, last);
+    this.status("No model loaded", "error");
+    notice(`Loading ${failed.name} with ${grouped(failed.context)} positions did not end last time; it may have been too much ` +
+      "for this device. Nothing was loaded by itself.", { kind: "error", key: "load",
+      actions: [{ label: "Choose a smaller context", run: () => { location.hash = "#models"; } },
+        { label: "Load the demo", run: () => void this.load("demo") }] });
   }
 
   /** The demo is kept like any model, so that it is there without a network; without storage it is read each time.
@@ -102,35 +118,50 @@ export class App {
   }
 
   /** Loads a model and says how it goes. @param {string} model "demo" or a stored one's id
-   * @param {{context?: number, kv?: "f16" | "f32", takeOver?: boolean}} [options] @returns {Promise<boolean>} */
-  async load(model, options = {}) {
+   * @param {LoadOptions} [options] @returns {Promise<boolean>} */
+  async load(model, { context, kv, takeOver = false } = {}) {
     this.stop();
     try {
       this.status("Loading", "busy");
-      const loaded = await this.engine.load(model === "demo" ? await this.demo() : model, { ...options,
-        onProgress: ({ phase, loaded: n, total }) => this.status(phase === "read" || phase === "verify"
-          ? `${phase === "read" ? "Loading" : "Verifying"} ${bytes(n)} of ${bytes(total)}` : "Loading", "busy") });
-      localStorage.setItem(MODEL_KEY, JSON.stringify({ model, context: options.context, kv: options.kv }));
-      this.settings.show(loaded.defaults, loaded.context);
-      $("welcome-model")?.replaceChildren(`${loaded.name}: ${bytes(loaded.bytes)}, ${loaded.sealed ? "sealed" : "verified"}.`);
-      this.#showState();
+      const verb = /** @type {Record<string, string>} */ ({ read: "Loading", verify: "Verifying" });
+      await this.engine.load(model === "demo" ? await this.demo() : model, { context, kv, takeOver,
+        onProgress: ({ phase, loaded, total }) =>
+          this.status(phase in verb ? `${verb[phase]} ${bytes(loaded)} of ${bytes(total)}` : "Loading", "busy") });
+      localStorage.setItem(MODEL_KEY, JSON.stringify({ model, context, kv }));
+      this.loaded();
       return true;
     } catch (e) {
-      await this.#loadFailed(/** @type {Slm2Error} */ (e), model, options);
+      this.#loadFailed(/** @type {Slm2Error} */ (e), model, { context, kv });
       return false;
     }
   }
 
-  /** @param {Slm2Error} e @param {string} model @param {object} options */
-  async #loadFailed(e, model, options) {
+  /** A model is there: the views say which. */
+  loaded() {
+    const model = /** @type {import("./engine/client.js").LoadedModel} */ (this.engine.model);
+    for (const key of ["load", "taken", "poisoned"]) dismiss(key);
+    this.settings.show(model.defaults, model.context);
+    $("welcome-model")?.replaceChildren(this.modelLine());
+    this.#showState();
+  }
+
+  /** What is loaded, in a line. */
+  modelLine() {
+    const model = this.engine?.model;
+    return model == null ? "" : `${model.name}: ${bytes(model.bytes)}, ${model.sealed ? "sealed" : "verified"}.`;
+  }
+
+  /** @param {Slm2Error} e @param {string} model @param {LoadOptions} options */
+  #loadFailed(e, model, options) {
     this.status("No model loaded", "error");
-    if (e.code === "ABORTED") return;
+    if (e.code === "ABORTED") return this.#showState();
     const actions = [];
     if (e.code === "IN_USE")
       actions.push({ label: "Use it here", run: () => void this.load(model, { ...options, takeOver: true }) });
     if (e.code === "MEMORY") actions.push({ label: "Choose a context", run: () => { location.hash = "#models"; } });
     if (model !== "demo") actions.push({ label: "Load the demo", run: () => void this.load("demo") });
     notice(e.message, { kind: "error", key: "load", actions });
+    if (this.engine.model !== null) this.#showState(); /* what was loaded before still is */
   }
 
   /** @param {Slm2Error} e */
@@ -141,24 +172,25 @@ export class App {
   }
   async #restart() {
     try {
+      this.status("Loading", "busy");
       await this.engine.restart();
-      this.#showState();
+      this.loaded();
     } catch (e) {
-      notice(/** @type {Error} */ (e).message, { kind: "error", key: "poisoned" });
+      this.#poisoned(/** @type {Slm2Error} */ (e));
     }
   }
   /** @param {Slm2Error} e */
   #taken(e) {
     this.status("In use in another tab", "error");
-    const { model } = readLast();
-    notice(e.message, { kind: "info", key: "taken",
-      actions: [{ label: "Use it here", run: () => void this.load(model, { takeOver: true }) }] });
+    const { model, ...options } = readLast();
+    notice(`${e.message[0].toUpperCase()}${e.message.slice(1)}.`, { kind: "info", key: "taken",
+      actions: [{ label: "Use it here", run: () => void this.load(model, { ...options, takeOver: true }) }] });
   }
 
   #showState() {
     const { state, model } = this.engine;
-    if (state === "ready" || state === "busy")
-      this.status(`${model?.name.replace(/\.slm2$/, "")} · ${model?.context.toLocaleString("en-US")} positions`, state === "busy" ? "busy" : "");
+    if ((state === "ready" || state === "busy") && model !== null)
+      this.status(`${model.name.replace(/\.slm2$/, "")} · ${grouped(model.context)} positions`, state === "busy" ? "busy" : "");
     else if (state === "empty") this.status("No model loaded");
   }
 
@@ -177,7 +209,15 @@ export class App {
     });
     prompt.addEventListener("input", () => fit(prompt));
     $("stop").addEventListener("click", () => this.stop());
-    addEventListener("keydown", (e) => { if (e.key === "Escape" && this.busy) this.stop(); });
+    addEventListener("keydown", (e) => {
+      if (e.key !== "Escape" || document.querySelector("dialog[open]") !== null) return;
+      if (this.busy) this.stop();
+      else if ($("menu").getAttribute("aria-expanded") === "true") this.#menu(false);
+    });
+    document.querySelector(".skip")?.addEventListener("click", (e) => {
+      e.preventDefault(); /* its address is a place, and no view */
+      $(document.body.dataset.view === "chat" ? "prompt" : "views").focus();
+    });
     $("new-chat").addEventListener("click", () => this.#open(this.history.create()));
     $("export-conversations").addEventListener("click", () =>
       download("slm2-conversations.json", this.history.exported(), "application/json"));
@@ -194,6 +234,8 @@ export class App {
   #menu(open = $("menu").getAttribute("aria-expanded") !== "true") {
     $("menu").setAttribute("aria-expanded", String(open));
     $("side").classList.toggle("open", open);
+    if (open) $("new-chat").focus();
+    else if ($("menu").checkVisibility()) $("menu").focus();
   }
 
   #route() {
@@ -211,14 +253,20 @@ export class App {
   #showConversation() {
     this.settings.system = this.conversation.system;
     this.#chat.show(this.conversation);
+    $("welcome-model")?.replaceChildren(this.modelLine());
     this.#showList();
   }
 
   #showList() {
+    const at = document.activeElement?.id ?? "";
     $("conversations").replaceChildren(...this.history.list().map((c) => h("li", {},
-      h("button.conversation", { type: "button", ariaCurrent: c.id === this.conversation.id ? "true" : null,
-        onclick: () => this.#open(c) }, c.title),
-      h("button.icon.remove", { type: "button", ariaLabel: `Delete "${c.title}"`, onclick: () => void this.#remove(c) }, "×"))));
+      h("button.conversation", { id: `open-${c.id}`, type: "button", ariaCurrent: c === this.conversation ? "true" : null,
+        title: c.title, onclick: () => this.#open(c) }, c.title),
+      h("button.icon.quiet", { id: `name-${c.id}`, type: "button", ariaLabel: `Rename "${c.title}"`,
+        onclick: () => void this.#rename(c) }, "✎"),
+      h("button.icon.quiet", { id: `delete-${c.id}`, type: "button", ariaLabel: `Delete "${c.title}"`,
+        onclick: () => void this.#remove(c) }, "×"))));
+    if (at !== "" && document.activeElement === document.body) document.getElementById(at)?.focus();
   }
 
   /** @param {Conversation} c */
@@ -236,8 +284,17 @@ export class App {
   async #remove(c) {
     if (c.messages.length > 0 && !await ask(`Delete "${c.title}"?`, "Delete")) return;
     await this.history.remove(c.id).catch((e) => notice(`It could not be deleted: ${e.message}`, { kind: "error" }));
-    if (c === this.conversation) this.#open(this.history.list()[0] ?? this.history.create());
-    else this.#showList();
+    if (c === this.conversation) return this.#open(this.history.list()[0] ?? this.history.create());
+    this.#showList();
+    $("new-chat").focus();
+  }
+
+  /** @param {Conversation} c */
+  async #rename(c) {
+    const title = (await askLine("Title", c.title))?.trim();
+    if (!title) return;
+    c.title = title;
+    await this.#save(c);
   }
 
   async #importConversations() {
@@ -245,8 +302,10 @@ export class App {
     if (file === undefined) return;
     try {
       const { taken, total } = await this.history.imported(await file.text());
-      notice(`${taken} of ${total} conversations imported; the others were here already.`);
-      this.#showList();
+      notice(`${taken} of ${total} conversations imported${taken < total ? "; the others were here already" : ""}.`);
+      const now = this.history.get(this.conversation.id);
+      if (now === null || now === this.conversation || this.busy) this.#showList();
+      else this.#open(now); /* the one that is shown was replaced by a newer */
     } catch (e) {
       notice(`${file.name}: ${/** @type {Error} */ (e).message}`, { kind: "error" });
     }
@@ -254,7 +313,8 @@ export class App {
 
   /** @param {Conversation} c */
   async #save(c) {
-    await this.history.save(c).catch((e) => notice(`This conversation could not be kept: ${e.message}`, { kind: "error", key: "save" }));
+    await this.history.save(c).catch((e) =>
+      notice(`This conversation could not be kept: ${e.message}`, { kind: "error", key: "save" }));
     this.#showList();
   }
 
@@ -266,12 +326,12 @@ export class App {
   async #send(text) {
     const prompt = /** @type {HTMLTextAreaElement} */ ($("prompt"));
     if (text.trim() === "" || this.busy) return;
-    if (this.engine?.model == null) return notice("No model is loaded yet.", { key: "no-model" });
+    if (this.engine?.model == null) return void notice("No model is loaded yet.", { key: "no-model" });
     const c = this.conversation;
     prompt.value = "";
     fit(prompt);
     c.messages.push({ role: "user", content: text });
-    if (c.messages.length === 1) c.title = text.trim().replace(/\s+/g, " ").slice(0, 60);
+    if (c.messages.length === 1) c.title = text.trim().replace(/\s+/g, " ").slice(0, TITLE);
     this.#chat.asked(text, c.messages.length - 1);
     await this.#answer(c, this.settings.params);
   }
@@ -299,38 +359,54 @@ export class App {
   /** @param {Conversation} c @param {any} params */
   async #answer(c, params) {
     const abort = this.#answering = new AbortController(), view = this.#chat.begin(c.messages.length);
-    $("send").hidden = true;
-    $("stop").hidden = false;
+    const said = c.messages.filter((m) => m.content !== ""); /* of an answer that failed there is nothing to tell */
     const messages = [...(c.system === "" ? [] : [{ role: "system", content: c.system }]),
-      ...c.messages.map(({ role, content }) => ({ role, content }))];
+      ...said.map(({ role, content }) => ({ role, content }))];
     /** @type {AssistantMessage} */ const m = { role: "assistant", content: "" };
-    abort.signal.addEventListener("abort", () => void this.engine.stop());
-    let reasoning = "";
+    this.#composing(false);
     try {
-      view.wait("Reading the conversation");
-      for await (const event of this.engine.generate({ messages, ...params })) {
-        if (event.type === "progress") view.wait(`Reading the conversation: ${event.done} of ${event.total} tokens`);
-        if (event.type === "token") {
-          view.wait("");
-          if (event.channel === "reasoning") reasoning += event.text;
-          else m.content += event.text;
-          view.grow(m.content, reasoning);
-        }
-        if (event.type === "done") m.stats = { finish: event.finish, promptTokens: event.promptTokens,
-          reusedTokens: event.reusedTokens, completionTokens: event.completionTokens, prefillMs: event.prefillMs,
-          decodeMs: event.decodeMs, seed: String(event.seed), model: /** @type {any} */ (this.engine.model).identity, digest: event.digest };
-      }
+      await duringAnswer(() => this.#generate({ messages, ...params }, m, view, abort.signal));
     } catch (e) {
-      m.error = abort.signal.aborted ? undefined : /** @type {Error} */ (e).message;
+      if (!abort.signal.aborted) m.error = /** @type {Error} */ (e).message;
     }
-    if (reasoning !== "") m.reasoning = reasoning;
     c.messages.push(m);
     view.end(m);
     this.#answering = null;
-    $("send").hidden = false;
-    $("stop").hidden = true;
-    $("prompt").focus();
+    this.#composing(true);
     await this.#save(c);
+  }
+
+  /** Makes one answer. @param {any} params @param {AssistantMessage} m grows @param {ReturnType<ChatView["begin"]>} view
+   * @param {AbortSignal} signal */
+  async #generate(params, m, view, signal) {
+    const model = /** @type {import("./engine/client.js").LoadedModel} */ (this.engine.model);
+    signal.throwIfAborted();
+    signal.addEventListener("abort", () => void this.engine.stop());
+    view.wait("Reading the conversation");
+    for await (const event of this.engine.generate(params)) {
+      if (event.type === "progress")
+        view.wait(`Reading the conversation: ${grouped(event.done)} of ${grouped(event.total)} tokens`);
+      if (event.type === "token") {
+        view.wait("");
+        if (event.channel === "reasoning") m.reasoning = (m.reasoning ?? "") + event.text;
+        else m.content += event.text;
+        view.grow(m.content, m.reasoning ?? "");
+      }
+      if (event.type === "done") {
+        const { finish, promptTokens, reusedTokens, completionTokens, prefillMs, decodeMs, seed, digest } = event;
+        m.stats = { finish, promptTokens, reusedTokens, completionTokens, prefillMs, decodeMs, seed: String(seed),
+          model: model.identity, digest };
+      }
+    }
+  }
+
+  /** One may send, or stop. What had the focus and goes away hands it on; elsewhere it stays. @param {boolean} send */
+  #composing(send) {
+    const [from, to] = send ? [$("stop"), $("send")] : [$("send"), $("stop")];
+    const lost = document.activeElement === from || document.activeElement === document.body;
+    from.hidden = true;
+    to.hidden = false;
+    if (lost) (send && matchMedia("(pointer: fine)").matches ? $("prompt") : to).focus();
   }
 }
 
@@ -344,12 +420,12 @@ function fit(field) {
 function readLast() {
   try {
     const { model, context, kv } = JSON.parse(localStorage.getItem(MODEL_KEY) ?? "{}");
-    if (typeof model === "string" && (model === "demo" || /^[0-9a-f]{64}$/.test(model))) return { model, context, kv };
+    const good = [undefined, "f16", "f32"].includes(kv) && (context === undefined || Number.isSafeInteger(context));
+    if (good && (model === "demo" || (typeof model === "string" && /^[0-9a-f]{64}$/.test(model)))) return { model, context, kv };
   } catch {
     /* what is there is not ours */
   }
   return { model: "demo" };
 }
 
-startUpdates();
 void new App().start();

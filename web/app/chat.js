@@ -3,7 +3,7 @@
  * The text of an answer grows in its element, at most once a frame; the row of figures comes below it at its end, so that
  * nothing moves while it is read.
  */
-import { $, grouped, h } from "./dom.js";
+import { $, copyButton, grouped, h } from "./dom.js";
 import { MarkdownView } from "./markdown.js";
 
 /** @typedef {import("./history.js").Conversation} Conversation
@@ -16,7 +16,8 @@ const NEAR_END = 48; /* pixels: a reader who is this close to the end is taken a
 
 /** @param {Stats} s */
 function figures(s) {
-  const rate = s.decodeMs > 0 && s.completionTokens > 1 ? `${((s.completionTokens - 1) / s.decodeMs * 1000).toFixed(1)} tokens/s` : null;
+  const steps = s.completionTokens - 1;
+  const rate = s.decodeMs > 0 && steps > 0 && `${(steps / s.decodeMs * 1000).toFixed(1)} tokens/s`;
   const finish = { stop: "finished", length: "stopped at the length limit", cancelled: "stopped by you" }[s.finish] ?? s.finish;
   return [rate, `${grouped(s.completionTokens)} tokens`,
     `prompt ${grouped(s.promptTokens)}` + (s.reusedTokens > 0 ? `, ${grouped(s.reusedTokens)} reused` : ""), finish,
@@ -93,7 +94,7 @@ export class ChatView {
 
   #welcome() {
     return h("div.welcome", {},
-      h("h1", {}, "A language model in this tab"),
+      h("h2", {}, "A language model in this tab"),
       h("p", {}, "It computes on your own processor. What you write is sent nowhere, and it answers without a network. ",
         "The same question with the same seed has the same answer, to the last bit, on every machine."),
       h("p.small", { id: "welcome-model" }),
@@ -114,17 +115,23 @@ export class ChatView {
     const turn = h("article.turn.question", { ariaLabel: "You" }, h("p.said", {}, content), h("div.row.tools", {}, edit));
     edit.addEventListener("click", () => {
       if (this.#actions.busy()) return;
-      const field = h("textarea", { value: content, rows: Math.min(12, content.split("\n").length + 1), ariaLabel: "Your message, edited" });
+      const rows = Math.min(12, content.split("\n").length + 1);
+      const field = h("textarea", { value: content, rows, ariaLabel: "Your message, edited" });
+      const back = () => {
+        const again = this.#question(content, index);
+        turn.replaceWith(again);
+        again.querySelector("button").focus();
+      };
       const send = () => this.#actions.edit(index, field.value);
       field.addEventListener("keydown", (/** @type {KeyboardEvent} */ e) => {
         if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
           e.preventDefault();
           send();
-        } else if (e.key === "Escape") turn.replaceWith(this.#question(content, index));
+        } else if (e.key === "Escape") back();
       });
       turn.replaceChildren(field, h("div.row.tools", {},
         h("button.primary", { type: "button", onclick: send }, "Send again"),
-        h("button", { type: "button", onclick: () => turn.replaceWith(this.#question(content, index)) }, "Cancel"),
+        h("button", { type: "button", onclick: back }, "Cancel"),
         h("span.small", {}, "What follows it is replaced.")));
       field.focus();
     });
@@ -143,17 +150,12 @@ export class ChatView {
   #end(view, m, index) {
     view.wait("");
     if (m.error !== undefined) view.element.append(h("p.failed", { role: "alert" }, m.error));
-    const copy = h("button.link", { type: "button" }, "Copy");
-    copy.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(m.content);
-      copy.textContent = "Copied";
-      setTimeout(() => { copy.textContent = "Copy"; }, 1500);
-    });
     const again = (/** @type {boolean} */ same) => () => { if (!this.#actions.busy()) this.#actions.again(index, same); };
     view.element.append(h("div.row.tools", {},
-      copy,
-      h("button.link", { type: "button", onclick: again(false) }, "New answer"),
-      m.stats && h("button.link", { type: "button", title: "With the same seed: the same text", onclick: again(true) }, "Repeat"),
+      copyButton(() => m.content),
+      h("button.link.again", { type: "button", onclick: again(false) }, "New answer"),
+      m.stats && h("button.link.again", { type: "button", title: "With the same seed: the same text", onclick: again(true) },
+        "Repeat"),
       m.stats && h("p.small.figures", { title: `tokens and log-probabilities: SHA-256 ${m.stats.digest}` }, figures(m.stats))));
   }
 

@@ -40,7 +40,7 @@ export function bytes(n) {
  * @returns {() => void} removes it */
 export function notice(text, { kind = "info", actions = [], key = text } = {}) {
   const box = $("notices");
-  for (const old of box.children) if (/** @type {HTMLElement} */ (old).dataset.key === key) old.remove();
+  dismiss(key);
   const close = () => element.remove();
   const element = h(`div.notice.${kind}`, { role: kind === "error" ? "alert" : "status" },
     h("p", {}, text),
@@ -49,6 +49,23 @@ export function notice(text, { kind = "info", actions = [], key = text } = {}) {
   element.dataset.key = key;
   box.append(element);
   return close;
+}
+
+/** Removes the notice of this key. @param {string} key */
+export function dismiss(key) {
+  for (const box of [...$("notices").children]) if (/** @type {HTMLElement} */ (box).dataset.key === key) box.remove();
+}
+
+/** A button that copies a text and says so. @param {() => string} text @param {string} [label] @returns {HTMLButtonElement} */
+export function copyButton(text, label = "Copy") {
+  const button = h("button.link", { type: "button" }, label);
+  const say = (/** @type {string} */ word) => {
+    button.textContent = word;
+    setTimeout(() => { button.textContent = label; }, 1500);
+  };
+  button.addEventListener("click", () =>
+    navigator.clipboard.writeText(text()).then(() => say("Copied"), () => say("Not allowed")));
+  return button;
 }
 
 /** A question with two answers. @param {string} question @param {string} yes @returns {Promise<boolean>} */
@@ -60,13 +77,33 @@ export function ask(question, yes) {
         h("div.row", {},
           h("button", { value: "no", autofocus: true }, "Cancel"),
           h("button.primary.danger", { value: "yes" }, yes))));
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      done(dialog.returnValue === "yes");
-    });
-    document.body.append(dialog);
-    dialog.showModal();
+    show(dialog, () => done(dialog.returnValue === "yes"));
   });
+}
+
+/** A question whose answer is a line. @param {string} question @param {string} value @returns {Promise<string | null>} */
+export function askLine(question, value) {
+  return new Promise((done) => {
+    const field = h("input", { id: "ask-line", value, maxLength: 200 });
+    const dialog = h("dialog.ask", { ariaLabel: question },
+      h("form", { method: "dialog" },
+        h("label", { htmlFor: field.id }, question), field,
+        h("div.row", {},
+          h("button.primary", { value: "yes" }, "Save"),
+          h("button", { value: "no" }, "Cancel"))));
+    show(dialog, () => done(dialog.returnValue === "yes" ? field.value : null));
+    field.select();
+  });
+}
+
+/** @param {HTMLDialogElement} dialog @param {() => void} closed */
+function show(dialog, closed) {
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    closed();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
 }
 
 /** Offers a text as a file. @param {string} name @param {string} text @param {string} type */

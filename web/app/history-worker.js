@@ -3,7 +3,7 @@
  * name and renamed, so a crash leaves the old text or the new one. Asked by history.js: {id, op, args}, {id, value | error}.
  */
 
-const NAME = /^[0-9a-z-]{1,64}$/;
+const NAME = /^[0-9a-f-]{36}$/;
 
 async function folder() {
   const root = await navigator.storage.getDirectory();
@@ -14,14 +14,14 @@ async function folder() {
 const operations = /** @type {Record<string, (args: any) => Promise<any>>} */ ({
   /* Whether conversations can be kept at all. */
   probe: async () => {
-    await operations.save({ name: "probe", text: "{}" });
-    await operations.remove({ name: "probe" });
+    const name = crypto.randomUUID(); /* another tab may be at it, too */
+    await operations.save({ name, text: "{}" });
+    await operations.remove({ name });
   },
   list: async () => {
     const dir = await folder(), out = [];
     for await (const [name, handle] of /** @type {any} */ (dir).entries()) {
-      if (!name.endsWith(".json")) continue;
-      out.push(await (await handle.getFile()).text());
+      if (name.endsWith(".json")) out.push({ name: name.slice(0, -5), text: await (await handle.getFile()).text() });
     }
     return out;
   },

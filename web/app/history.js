@@ -45,9 +45,9 @@ export class History {
   async open() {
     try {
       await this.#ask("probe", {});
-      for (const text of await this.#ask("list", {})) {
+      for (const { name, text } of await this.#ask("list", {})) {
         const c = checked(parse(text));
-        if (c !== null) this.#all.set(c.id, c);
+        if (c !== null && c.id === name) this.#all.set(c.id, c);
       }
     } catch (e) {
       this.memoryOnly = /** @type {Error} */ (e).message;
@@ -124,17 +124,23 @@ function parse(text) {
   }
 }
 
+/** @param {any} s */
+const isStats = (s) => typeof s === "object" && s !== null &&
+  ["promptTokens", "reusedTokens", "completionTokens", "prefillMs", "decodeMs"].every((name) => Number.isFinite(s[name])) &&
+  ["finish", "model", "digest", "seed"].every((name) => typeof s[name] === "string") &&
+  /^[0-9]{1,20}$/.test(s.seed) && BigInt(s.seed) < 1n << 64n;
+
 /** A conversation with nothing else in it, or null. @param {any} c @returns {Conversation | null} */
 function checked(c) {
   const text = (/** @type {any} */ v) => typeof v === "string";
-  if (typeof c !== "object" || c === null || !text(c.id) || !/^[0-9a-z-]{1,64}$/.test(c.id) || !text(c.title)) return null;
+  if (typeof c !== "object" || c === null || !text(c.id) || !/^[0-9a-f-]{36}$/.test(c.id) || !text(c.title)) return null;
   if (!text(c.created) || !text(c.updated) || !text(c.system) || !Array.isArray(c.messages)) return null;
   const messages = [];
   for (const m of c.messages) {
     if (typeof m !== "object" || m === null || !text(m.content) || !["user", "assistant"].includes(m.role)) return null;
     if (m.role === "user") messages.push({ role: m.role, content: m.content });
     else messages.push({ role: m.role, content: m.content, ...(text(m.reasoning) ? { reasoning: m.reasoning } : {}),
-      ...(text(m.error) ? { error: m.error } : {}), ...(typeof m.stats === "object" && m.stats !== null ? { stats: m.stats } : {}) });
+      ...(text(m.error) ? { error: m.error } : {}), ...(isStats(m.stats) ? { stats: m.stats } : {}) });
   }
   return { id: c.id, title: c.title, created: c.created, updated: c.updated, system: c.system, messages };
 }

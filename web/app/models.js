@@ -21,7 +21,7 @@ const TERMS = /** @type {const} */ ([
 export class ModelsView {
   #list = h("div");
   #room = h("p.small");
-  #importing = h("div", { ariaLive: "polite" });
+  #importing = h("div");
   /** @type {AbortController | null} */ #abort = null;
 
   /** @param {import("./app.js").App} app */
@@ -42,8 +42,8 @@ export class ModelsView {
     });
     $("view-models").append(
       h("h1", { id: "models-title" }, "Models"),
-      h("p", {}, "The demo is part of this page: tiny, and honest about it. A real model is a file that you bring; it is checked, " +
-        "converted and kept in this browser, and never fetched or sent by the page."),
+      h("p", {}, "The demo is part of this page: tiny, and honest about it. A real model is a file that you bring; it is " +
+        "checked, converted and kept in this browser, and never fetched or sent by the page."),
       this.#list,
       h("h2", {}, "Get a model"),
       h("div.card", {},
@@ -65,19 +65,23 @@ export class ModelsView {
       stored = await engine.store.list();
       const { quota, usage } = await engine.store.estimate();
       this.#room.textContent = quota === undefined || usage === undefined ? "" :
-        `The browser lets this page keep ${bytes(quota)}, of which ${bytes(usage)} are used; how much the disk has, it does not tell.`;
+        `The browser lets this page keep ${bytes(quota)}, of which ${bytes(usage)} are used; how much the disk has, it does ` +
+        "not tell.";
     } catch (e) {
       refused = /** @type {Error} */ (e).message;
     }
-    this.#list.replaceChildren(h("h2", {}, "In this browser"), this.#demo(), ...stored.filter((m) => m.id !== this.app.demoId).map((m) => this.#card(m)),
-      refused === "" ? "" : h("p.failed", {}, `${refused}. A picked file is used from memory for as long as this tab is open.`));
+    this.#list.replaceChildren(h("h2", {}, "In this browser"), this.#demo(stored.find((m) => m.id === this.app.demoId)),
+      ...stored.filter((m) => m.id !== this.app.demoId).map((m) => this.#card(m)),
+      refused === "" ? "" : h("p.failed", {}, `${refused}. A picked .slm2 file is used from memory, while this tab is open.`));
   }
 
-  #demo() {
-    const loaded = this.app.engine.model?.identity === this.app.demoId;
+  /** @param {StoredModel} [stored] */
+  #demo(stored) {
+    const loaded = this.app.engine.model?.identity === this.app.demoId, plan = h("div");
     return h("article.card", {}, h("div.row", {}, h("h3", {}, "demo"), loaded && h("span.tag", {}, "loaded")),
       h("p.small", {}, "Comes with the page; trained by this project on text that it wrote itself."),
-      h("div.row", {}, !loaded && h("button", { type: "button", onclick: () => void this.#load("demo", {}) }, "Load")));
+      h("div.row", {}, !loaded && h("button", { type: "button", onclick: () => void this.#load("demo", {}) }, "Load"),
+        stored && h("button", { type: "button", onclick: () => void this.#plan(stored, plan) }, "Memory")), plan);
   }
 
   /** @param {StoredModel} m */
@@ -86,15 +90,16 @@ export class ModelsView {
     const plan = h("div");
     const actions = partial ? [h("span.small", {}, "Pick the same file again, and the import goes on where it stopped.")] : [
       h("button", { type: "button", onclick: () => void this.#plan(m, plan) }, loaded ? "Memory" : "Load…"),
-      h("button", { type: "button", onclick: (/** @type {Event} */ e) => void this.#verify(m, /** @type {any} */ (e.target)) }, "Verify"),
+      h("button", { type: "button", onclick: (/** @type {any} */ e) => void this.#verify(m, e.target) }, "Verify"),
     ];
     return h("article.card", {},
       h("div.row", {}, h("h3", {}, m.name), loaded && h("span.tag", {}, "loaded"),
         h(partial ? "span.tag.bad" : "span.tag", {}, partial ? `unfinished: ${bytes(m.have)} of ${bytes(m.bytes)}` : "sealed")),
       h("p.small", {}, [bytes(m.bytes), m.parameters && `${grouped(m.parameters)} parameters`, m.license, m.source,
         m.imported && `imported ${m.imported.slice(0, 10)}`].filter(Boolean).join(" · ")),
-      h("p.mono.small", {}, m.sealed ? `identity ${m.id}` : ""),
-      h("div.row", {}, actions, h("button.link", { type: "button", disabled: loaded, onclick: () => void this.#remove(m) }, "Delete")),
+      m.sealed && h("p.mono.small", {}, `identity ${m.id}`),
+      h("div.row", {}, actions,
+        h("button.link", { type: "button", disabled: loaded, onclick: () => void this.#remove(m) }, "Delete")),
       plan);
   }
 
@@ -130,12 +135,16 @@ export class ModelsView {
     box.replaceChildren(h("p.small", { role: "status" }, "Computing what it takes"));
     try {
       const offers = await engine.offers(m.id);
-      if (offers.length === 0) throw new Error(`${m.name} does not fit the memory that this page takes at most`);
+      if (offers.length === 0) {
+        const { why, total } = await engine.plan(m.id, { context: 1 });
+        throw new Error(`${m.name} does not fit: ${why ?? `even one position takes ${grouped(total)} bytes`}`);
+      }
       const best = (/** @type {string} */ kv) => offers.find((o) => o.kv === kv);
       const preset = Math.min(4096, m.maxPositions ?? 4096);
       const start = offers.find((o) => o.kv === "f16" && o.context <= preset) ?? offers[0];
-      const select = h("select", { id: `context-${m.id.slice(0, 8)}` }, offers.map((o) => h("option",
-        { value: `${o.context} ${o.kv}`, selected: o === start }, `${grouped(o.context)} positions, ${o.kv} cache: ${bytes(o.bytes)}`)));
+      const option = (/** @type {typeof start} */ o) => h("option", { value: `${o.context} ${o.kv}`, selected: o === start },
+        `${grouped(o.context)} positions, ${o.kv} cache: ${bytes(o.bytes)}`);
+      const select = h("select", { id: `context-${m.id.slice(0, 8)}` }, offers.map(option));
       const terms = h("div.scroll", { tabIndex: 0, role: "region", ariaLabel: "Memory, term by term" });
       const chosen = () => {
         const [context, kv] = select.value.split(" ");
@@ -155,7 +164,9 @@ export class ModelsView {
         h("label", { htmlFor: select.id }, "Context and its memory"), select,
         h("p.small", {}, `The largest that fits: ${grouped(best("f16")?.context ?? 0)} positions with the f16 cache, ` +
           `${grouped(best("f32")?.context ?? 0)} with f32. The two are different computations, each with its own bits.`),
-        h("div.row", {}, h("button.primary", { type: "button", onclick: () => void this.#load(m.id, chosen()) }, "Load")), terms);
+        h("div.row", {}, h("button.primary", { type: "button", onclick: () => void this.#load(m.id, chosen()) },
+          "Load with this context")), terms);
+      select.focus();
     } catch (e) {
       box.replaceChildren(h("p.failed", {}, /** @type {Error} */ (e).message));
     }
@@ -175,21 +186,25 @@ export class ModelsView {
     if (file === undefined) return;
     if (this.#abort !== null) return notice("One import at a time: stop the one that runs first.");
     const abort = this.#abort = new AbortController();
-    const bar = h("progress", { max: file.size, value: 0, ariaLabel: `Import of ${file.name}` }), line = h("p.small", { role: "status" });
+    const bar = h("progress", { max: file.size, value: 0, ariaLabel: `Import of ${file.name}` });
+    const line = h("p.small", { role: "status" });
     const stop = h("button", { type: "button", onclick: () => abort.abort() }, "Stop");
     this.#importing.replaceChildren(h("div.card", {}, h("h3", {}, file.name), bar, line, stop));
     const words = /** @type {Record<string, string>} */ ({ check: "Checking what an earlier import left", import: "Importing",
       again: "A damaged part is read again", convert: "Converting", compare: "Comparing", hash: "Hashing", verify: "Verifying" });
     try {
-      const model = await this.app.engine.store.import({ file }, { signal: abort.signal, onProgress: ({ phase, loaded, total }) => {
+      const onProgress = (/** @type {import("./engine/store.js").Progress} */ { phase, loaded, total }) => {
         bar.max = total;
         bar.value = loaded;
         line.textContent = `${words[phase] ?? phase}: ${grouped(loaded)} of ${grouped(total)} bytes`;
-      } });
-      this.#importing.replaceChildren(h("p", { role: "status" }, model.already ? `${model.name} was here already.` : `${model.name} is ready.`));
+      };
+      const model = await this.app.engine.store.import({ file }, { signal: abort.signal, onProgress });
+      this.#importing.replaceChildren(h("p", { role: "status" },
+        model.already ? `${model.name} was here already.` : `${model.name} is ready.`));
     } catch (e) {
       const { code, message } = /** @type {any} */ (e);
-      this.#importing.replaceChildren(h("p.failed", { role: "alert" }, code === "ABORTED" ? "Stopped. What was imported is kept." : message));
+      this.#importing.replaceChildren(code === "ABORTED"
+        ? h("p", { role: "status" }, "Stopped. What was imported is kept.") : h("p.failed", { role: "alert" }, message));
       if (code === "NO_STORAGE") await this.#fromMemory(file);
     }
     this.#abort = null;
@@ -201,6 +216,7 @@ export class ModelsView {
     if (!file.name.endsWith(".slm2")) return;
     try {
       await this.app.engine.load({ file });
+      this.app.loaded();
       this.#importing.replaceChildren(h("p", {}, `${file.name} is loaded from memory; it is gone when this tab closes.`));
     } catch (e) {
       this.#importing.replaceChildren(h("p.failed", { role: "alert" }, /** @type {Error} */ (e).message));

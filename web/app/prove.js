@@ -4,7 +4,7 @@
  * numbers of threads, and compared. The engine for it is another one than the chat's.
  */
 import { createEngine } from "./engine/index.js";
-import { $, download, h } from "./dom.js";
+import { $, copyButton, download, h } from "./dom.js";
 
 /* The ids of tests/golden/run.sh. */
 const ids = (/** @type {number} */ n) => Array.from({ length: n }, (_, i) => (i * i * 7 + 13 * i + 5) % 280);
@@ -34,6 +34,9 @@ export function demoLines(text) {
   return { lines: /** @type {Line[]} */ (lines), file };
 }
 
+/** @param {{threads: number}} of */
+const threads = (of) => (of.threads === 1 ? "1 thread" : `${of.threads} threads`);
+
 /** One line, made by a loaded engine. @param {import("./engine/client.js").Engine} engine @param {Line} line
  * @param {AbortSignal} signal */
 async function make(engine, line, signal) {
@@ -46,7 +49,8 @@ export class ProveView {
   /** @type {AbortController | null} */ #running = null;
   #start = h("button.primary", { type: "button", onclick: () => void this.#run() }, "Run the proof");
   #stop = h("button", { type: "button", hidden: true, onclick: () => this.#running?.abort() }, "Stop");
-  #copy = h("button", { type: "button", hidden: true }, "Copy the report");
+  #report = "";
+  #copy = copyButton(() => this.#report, "Copy the report");
   #save = h("button", { type: "button", hidden: true }, "Save the report");
   #bar = h("progress", { hidden: true, max: 1, value: 0, ariaLabel: "Progress of the proof" });
   #verdict = h("p", { role: "status" });
@@ -55,11 +59,13 @@ export class ProveView {
   /** @param {import("./app.js").App} app */
   constructor(app) {
     this.app = app;
+    this.#copy.className = "";
+    this.#copy.hidden = true;
     $("view-prove").append(
       h("h1", { id: "prove-title" }, "Prove it"),
-      h("p", {}, "slm2 promises the same bits everywhere. Below, this browser computes the project's golden digests: SHA-256 of every " +
-        "logit, and of every token with its log-probability, of the demo model. They are compared with the file that all builds, " +
-        "processors and browsers must reproduce. One different bit anywhere gives another digest."),
+      h("p", {}, "slm2 promises the same bits everywhere. Below, this browser computes the project's golden digests: SHA-256 " +
+        "of every logit, and of every token with its log-probability, of the demo model. They are compared with the file that " +
+        "all builds, processors and browsers must reproduce. One different bit anywhere gives another digest."),
       h("div.row", {}, this.#start, this.#stop, this.#copy, this.#save), this.#bar, this.#verdict, this.#table);
   }
 
@@ -87,29 +93,30 @@ export class ProveView {
     const demo = await this.app.demo(), store = this.app.engine.store;
     const model = typeof demo === "string" ? { file: await store.file(demo) } : demo;
     const bytes = await ("file" in model ? model.file : await fetch(model.url, { signal })).arrayBuffer();
-    const got = Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)), (b) => b.toString(16).padStart(2, "0")).join("");
+    const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+    const got = Array.from(sum, (b) => b.toString(16).padStart(2, "0")).join("");
     if (got !== file) throw new Error(`the demo model's file has the SHA-256 ${got}, digests.txt says ${file}`);
     const features = this.app.engine.capabilities;
     const modules = MODULES.filter((m) => m === "scalar" || features[m]);
     const counts = [...new Set([1, 2, Math.min(8, features.cores)])];
-    const runs = modules.flatMap((module) => counts.map((threads) => ({ module, threads })));
+    const runs = modules.flatMap((module) => counts.map((n) => ({ module, threads: n })));
     /** @type {Column[]} */ const columns = [];
     let done = 0;
-    for (const { module, threads } of runs) {
-      const column = { module, threads, made: new Map() };
+    for (const run of runs) {
+      const column = { ...run, made: new Map() };
       columns.push(column);
-      const engine = await createEngine({ base: new URL("./", import.meta.url).href, module, threads });
+      const engine = await createEngine({ base: new URL("./", import.meta.url).href, ...run });
       try {
         for (const [profile, kv] of /** @type {const} */ ([["f32", "f32"], ["f32", "f16"], ["q8", "f32"], ["q8", "f16"]])) {
           await engine.load(model, { profile, kv, signal });
           for (const line of lines.filter((l) => l.profile === profile && l.kv === kv)) {
             column.made.set(line.name, await make(engine, line, signal));
             this.#bar.value = ++done / (runs.length * lines.length);
-            this.#verdict.textContent = `${module}, ${threads} ${threads === 1 ? "thread" : "threads"}: ${line.name}`;
+            this.#verdict.textContent = `${run.module}, ${threads(column)}: ${line.name}`;
           }
         }
       } finally {
-        engine.close();
+        await engine.close();
       }
       this.#draw(lines, columns);
     }
@@ -121,34 +128,34 @@ export class ProveView {
     const cell = (/** @type {Line} */ line, /** @type {Column} */ column) => {
       const made = column.made.get(line.name);
       const same = made === line.expected;
-      return h("td", {}, made === undefined ? "" : h(same ? "span.tag" : "span.tag.bad", { title: made }, same ? "equal" : "DIFFERENT"));
+      return h("td", {}, made !== undefined &&
+        h(same ? "span.tag" : "span.tag.bad", { title: made }, same ? "equal" : "DIFFERENT"));
     };
     this.#table.replaceChildren(h("table", {},
-      h("thead", {}, h("tr", {}, h("th", {}, "digest"),
-        columns.map((c) => h("th", {}, `${c.module}, ${c.threads} thr.`)), h("th", {}, "SHA-256"))),
-      h("tbody", {}, lines.map((line) => h("tr", {}, h("td", {}, line.name), columns.map((c) => cell(line, c)),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "digest"),
+        columns.map((c) => h("th", { scope: "col" }, `${c.module}, ${threads(c)}`)), h("th", { scope: "col" }, "SHA-256"))),
+      h("tbody", {}, lines.map((line) => h("tr", {}, h("th", { scope: "row" }, line.name), columns.map((c) => cell(line, c)),
         h("td.mono", { title: line.expected }, line.expected.slice(0, 16) + "…"))))));
   }
 
   /** @param {Line[]} lines @param {Column[]} columns @param {string} file */
   #finish(lines, columns, file) {
     const all = columns.length * lines.length;
-    const wrong = columns.flatMap((c) => lines.filter((l) => c.made.get(l.name) !== l.expected).map((l) => `${l.name} (${c.module}, ${c.threads})`));
+    const wrong = columns.flatMap((c) => lines.filter((l) => c.made.get(l.name) !== l.expected)
+      .map((l) => `${l.name} (${c.module}, ${threads(c)})`));
     this.#verdict.textContent = wrong.length === 0
       ? `All ${all} digests are equal: this browser gives the project's bits, in ${columns.length} ways.`
       : `${wrong.length} of ${all} digests differ: ${wrong.slice(0, 3).join("; ")}. Please report this.`;
-    const report = [
+    this.#report = [
       "slm2 proof", `date ${new Date().toISOString()}`, `browser ${navigator.userAgent}`,
       `processors ${navigator.hardwareConcurrency}`, `demo.slm2 sha256 ${file}`,
       `result ${all - wrong.length} of ${all} equal`, "",
-      ...columns.flatMap((c) => [`[module ${c.module}, threads ${c.threads}]`, ...lines.map((l) =>
-        `${l.name} ${c.made.get(l.name)} ${c.made.get(l.name) === l.expected ? "equal" : `DIFFERENT, expected ${l.expected}`}`), ""]),
+      ...columns.flatMap((c) => [`[module ${c.module}, threads ${c.threads}]`, ...lines.map(({ name, expected }) => {
+        const made = c.made.get(name);
+        return `${name} ${made} ${made === expected ? "equal" : `DIFFERENT, expected ${expected}`}`;
+      }), ""]),
     ].join("\n");
     this.#copy.hidden = this.#save.hidden = false;
-    this.#copy.onclick = async () => {
-      await navigator.clipboard.writeText(report);
-      this.#copy.textContent = "Copied";
-    };
-    this.#save.onclick = () => download("slm2-proof.txt", report, "text/plain");
+    this.#save.onclick = () => download("slm2-proof.txt", this.#report, "text/plain");
   }
 }

@@ -12,6 +12,7 @@ const HEADERS = {
   "Cross-Origin-Resource-Policy": "same-origin",
   "Content-Security-Policy": "@CSP@",
 };
+const worker = /** @type {any} */ (self); /* a ServiceWorkerGlobalScope, which the type checker does not know beside a page's */
 const here = new URL("./", self.location.href);
 
 /** @param {Response} response @returns {Response} */
@@ -42,7 +43,7 @@ async function install() {
 async function activate() {
   for (const name of await caches.keys())
     if (name.startsWith(PREFIX) && name !== PREFIX + VERSION) await caches.delete(name);
-  await self.clients.claim();
+  await worker.clients.claim();
 }
 
 /** @param {string} path @param {Request} request */
@@ -51,10 +52,12 @@ async function answer(path, request) {
   return isolated(cached ?? await fetch(request));
 }
 
-self.addEventListener("install", (event) => event.waitUntil(install()));
-self.addEventListener("activate", (event) => event.waitUntil(activate()));
-self.addEventListener("message", (event) => { if (event.data === "activate") void self.skipWaiting(); });
-self.addEventListener("fetch", (event) => {
+worker.addEventListener("install", (/** @type {any} */ event) => event.waitUntil(install()));
+worker.addEventListener("activate", (/** @type {any} */ event) => event.waitUntil(activate()));
+worker.addEventListener("message", (/** @type {MessageEvent} */ event) => {
+  if (event.data === "activate") void worker.skipWaiting();
+});
+worker.addEventListener("fetch", (/** @type {any} */ event) => {
   const url = new URL(event.request.url);
   if (event.request.method !== "GET" || !url.href.startsWith(here.href)) return;
   const path = url.pathname.slice(here.pathname.length) || "index.html";
