@@ -35,6 +35,13 @@ INLINE size_t row_at(const slm2_attention *a, uint32_t r) {
   return (r / a->heads) * a->stride + (size_t)(r % a->heads) * a->head_dim;
 }
 
+/* Few rows read keys and values at the pace of memory, which is asked for them this many bytes ahead: 32 f16 positions
+ * of 128. Measured on keys and values in memory: 1.5 (f32) to 2 times (f16, avx2) the speed. */
+#define A_AHEAD 8192
+INLINE void ask_for(slm2_kv_view kv, size_t at, const bool f16) {
+  __builtin_prefetch((const char *)kv.data + at * (f16 ? sizeof(uint16_t) : sizeof(float)) + A_AHEAD, 0, 3);
+}
+
 INLINE va load_kv(slm2_kv_view kv, size_t at, const bool f16) {
   if (f16) return load_f16((const uint16_t *)kv.data + at);
   return *(const va_at *)((const float *)kv.data + at);
@@ -211,7 +218,9 @@ INLINE void some_scores(const attending *w, uint32_t t, uint32_t r, const int si
       va query[2];
       UNROLL for (int k = 0; k < rows; k++) query[k] = *(const va_at *)(q[k] + d);
       UNROLL for (int i = 0; i < side; i++) {
-        const va key = load_kv(a->k, (size_t)(t + (uint32_t)i) * a->head_dim + d + (size_t)(p * A_LANES), f16);
+        const size_t at = (size_t)(t + (uint32_t)i) * a->head_dim + d + (size_t)(p * A_LANES);
+        const va key = load_kv(a->k, at, f16);
+        ask_for(a->k, at, f16);
         UNROLL for (int k = 0; k < rows; k++) sum[k][i] = sum[k][i] + query[k] * key;
       }
     }
@@ -286,15 +295,18 @@ typedef struct values {
 INLINE void tile_values(const attending *w, const values *x, uint32_t r, uint32_t d, const int rows, const int vectors,
                         const bool f16) {
   const slm2_attention *a = w->a;
-  vf acc[A_ROWS][A_VECTORS];
+  vf acc[A_ROWS][2 * A_VECTORS];
   UNROLL for (int i = 0; i < rows; i++)
     UNROLL for (int k = 0; k < vectors; k++)
       acc[i][k] = x->t0 == 0 ? (vf){0} : load(a->out + row_at(a, r + (uint32_t)i) + d + k * LANES);
   const float *p = w->p + r * w->row + x->t0 * w->position;
   for (uint32_t t = x->t0; t < x->t1; t++, p += w->position) {
-    vf value[A_VECTORS];
-    UNROLL for (int k = 0; k < vectors; k++)
-      value[k] = load_wide(x->v, (size_t)(t - x->first) * a->head_dim + d + (size_t)(k * LANES), f16);
+    vf value[2 * A_VECTORS];
+    UNROLL for (int k = 0; k < vectors; k++) {
+      const size_t at = (size_t)(t - x->first) * a->head_dim + d + (size_t)(k * LANES);
+      value[k] = load_wide(x->v, at, f16);
+      if (rows < A_ROWS) ask_for(x->v, at, f16);
+    }
     UNROLL for (int i = 0; i < rows; i++) {
       const float weight = p[(size_t)i * w->row];
       UNROLL for (int k = 0; k < vectors; k++) acc[i][k] = acc[i][k] + weight * value[k];
@@ -307,6 +319,8 @@ INLINE void tile_values(const attending *w, const values *x, uint32_t r, uint32_
 INLINE void rows_values(const attending *w, const values *x, uint32_t r, const int rows, const bool f16) {
   const uint32_t head_dim = w->a->head_dim;
   uint32_t d = 0;
+  if (rows < A_ROWS) /* their accumulators leave room */
+    for (; d + 2 * A_VECTORS * LANES <= head_dim; d += 2 * A_VECTORS * LANES) tile_values(w, x, r, d, rows, 2 * A_VECTORS, f16);
   for (; d + A_VECTORS * LANES <= head_dim; d += A_VECTORS * LANES) tile_values(w, x, r, d, rows, A_VECTORS, f16);
   for (; d + LANES <= head_dim; d += LANES) tile_values(w, x, r, d, rows, 1, f16);
   for (; d < head_dim; d += A_LANES) { /* eight elements of a vector of sixteen */
