@@ -4,6 +4,7 @@
  * kernel/<isa> defines how four int8 products are summed into a lane, in PARTS steps:
  *   PARTS 2 (16-bit pairs): even and odd bytes of the dwords are widened in their lane; dot(acc, w, a) adds a pair of products;
  *   PARTS 1 (byte products): dot(acc, w, a) adds all four at once.
+ * HAVE_DOT4: dot4(acc, w, a) does that too, on dwords as they are, and gains for one token alone.
  * Where the instruction wants one factor unsigned (BIASED), the activations carry +128 and the sum starts at -128 times
  * the sum of the block's weights: exact, for every int8. */
 #ifndef SLM2_KERNEL_VECTOR_MATMUL_Q8_H
@@ -54,12 +55,17 @@ INLINE void vector_q8(float *y, const slm2_matrix *w, const int8_t *xq, const fl
     start_sums(sum, q, nv);
     UNROLL for (int g = 0; g < GROUPS; g++) {
       prefetch_group(q + g * GROUP_BYTES, nv);
-      vi act = splat_bits(*(const int32_at *)(xq + 4 * g)), parts[PARTS];
+      vi act = splat_bits(*(const int32_at *)(xq + 4 * g));
+#ifdef HAVE_DOT4
+      UNROLL for (int v = 0; v < nv; v++) sum[v] = dot4(sum[v], load_bits(q + g * GROUP_BYTES + v * SLM2_VB), act);
+#else
+      vi parts[PARTS];
       UNROLL for (int p = 0; p < PARTS; p++) parts[p] = activation_part(act, p);
       UNROLL for (int v = 0; v < nv; v++) {
         vi dwords = load_bits(q + g * GROUP_BYTES + v * SLM2_VB);
         UNROLL for (int p = 0; p < PARTS; p++) sum[v] = dot(sum[v], part_of(dwords, p), parts[p]);
       }
+#endif
     }
     scales_at(scale, panel, r, nv);
     UNROLL for (int v = 0; v < nv; v++) acc[v] = acc[v] + to_float(sum[v]) * (scale[v] * a[b]);

@@ -1,4 +1,5 @@
-/* kernel/wasm128/relaxed.c: the backend for relaxed SIMD: byte products by i32x4.relaxed_dot_i8x16_i7x16_add_s.
+/* kernel/wasm128/relaxed.c: the backend for relaxed SIMD: one token's byte products by i32x4.relaxed_dot_i8x16_i7x16_add_s.
+ * With more tokens int16 pairs are faster, as each use of a weight costs its sign anew: there it is wasm128.c.
  *
  * Of that instruction an engine may choose two things: whether a byte of the second operand with its top bit set is read as
  * signed or unsigned, and whether the sums of two products saturate at 16 bits or wrap. Neither choice can be seen here:
@@ -15,9 +16,12 @@
 #define TILE_VECTORS 2
 #include "kernel/vector/vector.h"
 
-#define PARTS 1
+#define PARTS 2
+INLINE vi dot(vi acc, vi w, vi a) { return acc + (vi)wasm_i32x4_dot_i16x8((v128_t)w, (v128_t)a); }
+
+#define HAVE_DOT4
 /* What depends on a alone is the same for all rows; the compiler takes it out of their loop. */
-INLINE vi dot(vi acc, vi w, vi a) {
+INLINE vi dot4(vi acc, vi w, vi a) {
   v128_t negative = wasm_i8x16_lt((v128_t)a, wasm_i8x16_const_splat(0));
   v128_t signed_w = wasm_i8x16_sub(wasm_v128_xor((v128_t)w, negative), negative);
   return (vi)wasm_i32x4_relaxed_dot_i8x16_i7x16_add(signed_w, wasm_i8x16_abs((v128_t)a), (v128_t)acc);

@@ -1,14 +1,14 @@
-/* A worker of harness.html that runs tests/kernelcheck as a module: what it printed and its exit code. {id, args: [kind]} in,
+/* A worker of harness.html that runs tests/kernelcheck as a module: what it printed and its exit code. {id, args: [kind, bench]} in,
  * {id, value} out; value is null where this engine refuses the module. */
-addEventListener("message", async ({ data: { id, args: [kind] } }) => {
+addEventListener("message", async ({ data: { id, args: [kind, bench = 0] } }) => {
   try {
-    postMessage({ id, value: await run(await (await fetch(`/wasm/${kind}/kernelcheck.wasm`)).arrayBuffer()) });
+    postMessage({ id, value: await run(await (await fetch(`/wasm/${kind}/kernelcheck.wasm`)).arrayBuffer(), bench) });
   } catch (error) {
     postMessage({ id, error: String(error) });
   }
 });
 
-async function run(bytes) {
+async function run(bytes, bench) {
   if (!WebAssembly.validate(bytes)) return null;
   const memory = new WebAssembly.Memory({ initial: 8192, maximum: 8192, shared: true });
   let text = "";
@@ -19,5 +19,5 @@ async function run(bytes) {
   const core = (await WebAssembly.instantiate(bytes, { env })).instance.exports;
   const model = new Uint8Array(await (await fetch("/models/demo.slm2")).arrayBuffer());
   new Uint8Array(memory.buffer, core.lend_model(model.length) >>> 0, model.length).set(model);
-  return { code: core.kernelcheck(0), text };
+  return { code: core.kernelcheck(bench), text };
 }
