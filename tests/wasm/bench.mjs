@@ -10,7 +10,8 @@ for (const threads of [1, 2]) {
   for (let done = 0; done < size;) done += readSync(opened, at(file + done, Math.min(size - done, 1 << 24)));
   new Uint32Array(at(0, 0).buffer, ids, PROMPT).set(Array.from({ length: PROMPT }, (_, i) => (i * i * 7 + 13 * i + 5) % 280));
   for (const [profile, name] of PROFILES.entries()) {
-    const say = (what, n, ms) => console.log(`${path.split("/").at(-2)} ${name} ${threads} threads: ${what} ${(n / ms * 1000).toFixed(1)} tokens/s`);
+    const label = `${path.split("/").at(-2)} ${name} ${threads} threads`;
+    const say = (what, n, ms) => console.log(`${label}: ${what} ${(n / ms * 1000).toFixed(1)} tokens/s`);
     if (c.start_timed(file, size, 2048, profile, F16) !== 0) throw new Error("no session");
     c.append_timed(ids, PROMPT); // warm: compiled, pages touched
     let t0 = performance.now(), n = 0;

@@ -68,7 +68,8 @@ async function run(threads) {
         ["all-stages", "Tell me a story about a fox.", 99, [1.3, 40, 0.9, 0.02, 1.1]],
       ]) {
         const json = new TextEncoder().encode(messages(content));
-        const hex = check(c.answer(file.at, file.n, place(json), json.length, p, maxTokens, sampler ? own(...sampler) : 0, seed), kind);
+        const settings = sampler ? own(...sampler) : 0;
+        const hex = check(c.answer(file.at, file.n, place(json), json.length, p, maxTokens, settings, seed), kind);
         lines.push(`${name}/${kind}/${profile} ${hex}`);
         c.put_back(mark);
       }

@@ -31,7 +31,8 @@ for (let n = 0; n <= 40; n++)
     for (const [a, b] of [[1, 255], [255, 1], [127, 128]]) {
       memory.fill(9);
       if (differs < n) memory[differs] = a, memory[N + differs] = b;
-      assert.equal(Math.sign(c.mem_compare(base, base + N, n)), differs < n ? Math.sign(a - b) : 0, `memcmp of ${n} at ${differs}`);
+      const sign = Math.sign(c.mem_compare(base, base + N, n));
+      assert.equal(sign, differs < n ? Math.sign(a - b) : 0, `memcmp of ${n} at ${differs}`);
       checks += 1;
     }
 

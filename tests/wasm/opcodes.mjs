@@ -40,6 +40,9 @@ class Reader {
 }
 
 const within = (x, first, last) => x >= first && x <= last;
+// Ranges of instructions without immediates: control, drop and select, arithmetic; and with one number.
+const NO_IMMEDIATE = [[0x00, 0x01], [0x05, 0x05], [0x0b, 0x0b], [0x0f, 0x0f], [0x1a, 0x1b], [0x45, 0xc4]];
+const ONE_NUMBER = [[0x02, 0x04], [0x0c, 0x0d], [0x10, 0x10], [0x20, 0x26], [0x3f, 0x42]];
 
 // Skips the immediates of one instruction and returns its name: "40", "fc 10", "fd 275".
 function instruction(r) {
@@ -60,20 +63,21 @@ function instruction(r) {
     else if (prefixed > 0x4e) throw new Error(`instruction fe ${prefixed}`);
     else r.memarg();
   } else if (within(op, 0x28, 0x3e)) r.memarg();
-  else if (within(op, 0x02, 0x04) || within(op, 0x0c, 0x0d) || op === 0x10 || within(op, 0x20, 0x26) || within(op, 0x3f, 0x42)) r.skipLeb();
+  else if (ONE_NUMBER.some(([first, last]) => within(op, first, last))) r.skipLeb();
   else if (op === 0x0e) r.list(() => r.skipLeb()), r.skipLeb();
   else if (op === 0x11) r.skipLeb(), r.skipLeb();
   else if (op === 0x1c) r.list(() => r.byte());
   else if (op === 0x43) r.skip(4);
   else if (op === 0x44) r.skip(8);
-  else if (!(within(op, 0x00, 0x01) || op === 0x05 || op === 0x0b || op === 0x0f || within(op, 0x1a, 0x1b) || within(op, 0x45, 0xc4)))
+  else if (!NO_IMMEDIATE.some(([first, last]) => within(op, first, last)))
     throw new Error(`instruction ${op.toString(16)}`);
   return prefixed === null ? op.toString(16) : `${op.toString(16)} ${prefixed}`;
 }
 
 /** {sections, custom, imports, exports, start, segments, functions, opcodes: Map of name to count} */
 export function inspect(bytes) {
-  const r = new Reader(bytes), out = { sections: [], custom: [], imports: [], exports: [], segments: [], functions: 0, opcodes: new Map() };
+  const r = new Reader(bytes);
+  const out = { sections: [], custom: [], imports: [], exports: [], segments: [], functions: 0, opcodes: new Map() };
   if (r.part(8).bytes.join() !== "0,97,115,109,1,0,0,0") throw new Error("not a module");
   while (!r.done) {
     const id = r.byte(), s = r.part(r.unsigned());

@@ -10,8 +10,8 @@ export function checkImports(module) {
   if (imports.join() !== "env.memory memory") throw new Error(`imports: ${imports}`);
 }
 
-// {c: the exports, at(address, n): bytes of the memory, arrive(index): another worker, close(): all of them leave}. For heads that
-// export start_pool. arrive: how many of the threads - 1 compute workers do; pool: false for none.
+// {c: the exports, at(address, n): bytes of the memory, arrive(index): another worker, close(): all of them leave}. For heads
+// that export start_pool. arrive: how many of the threads - 1 compute workers do; pool: false for none.
 export async function open(bytes, threads, { arrive = threads - 1, pool = true, pages = 16384 } = {}) {
   const module = await WebAssembly.compile(bytes);
   checkImports(module);
