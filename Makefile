@@ -100,9 +100,10 @@ unit: $(TESTS) ## build and run the unit tests
 	@set -e; for t in $(TESTS); do $(RUN) $$t; done
 
 # Everything that runs before a change lands; installs what is missing.
-test: ## set up what is missing, then all tests (about five minutes on two cores)
-	@tools/setup test
-	@$(MAKE) --no-print-directory all unit web-unit web-lint kernelcheck parity cli-test golden oracle2 conformance asan clang lint
+test: ## set up what is missing, then all tests, Chromium's too (about fifteen minutes on two cores)
+	@tools/setup test page types browser
+	@$(MAKE) --no-print-directory all lint unit web-unit web-lint kernelcheck parity cli-test golden oracle2 conformance asan clang
+	@$(MAKE) --no-print-directory wasm-test web-files browser-test
 	@echo "ok: all tests passed"
 
 asan: ## unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
