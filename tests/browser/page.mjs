@@ -45,10 +45,10 @@ export async function host(t, { root = web(t), prefix = "/some/path/", isolated 
     const name = target.startsWith(prefix) ? target.slice(prefix.length) || "index.html" : "";
     const file = path.join(self.root, name);
     if (name === "" || !fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return response.writeHead(404).end("not found");
-    const bytes = fs.readFileSync(file);
+    const stored = fs.readFileSync(file), bytes = Buffer.from(self.edit[name]?.(stored) ?? stored);
     response.writeHead(200, { "Content-Type": TYPES[path.extname(file)] ?? "application/octet-stream", "Cache-Control": "no-cache",
-      ...(isolated ? ISOLATION : {}) });
-    response.end(self.edit[name]?.(bytes) ?? bytes);
+      "Content-Length": bytes.length, ...(isolated ? ISOLATION : {}) });
+    response.end(bytes);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.opened.push(() => {
@@ -63,8 +63,17 @@ export async function host(t, { root = web(t), prefix = "/some/path/", isolated 
 export class User {
   constructor(page) { this.page = page; }
 
-  /** Waits until a model is loaded. */
-  ready() { return this.page.waitFor(() => /positions$/.test(document.getElementById("status-text")?.textContent)); }
+  /** Waits until a model is loaded, over reloads of the page. */
+  async ready() {
+    for (;;) {
+      try {
+        return await this.page.waitFor(() => /positions$/.test(document.getElementById("status-text")?.textContent));
+      } catch (error) {
+        if (error.remote || !/context|navigat|realm|browsing/i.test(error.message)) throw error;
+        await pause(50);
+      }
+    }
+  }
   status() { return this.page.evaluate(() => document.getElementById("status-text").textContent); }
   notices() { return this.page.evaluate(() => [...document.querySelectorAll(".notice p")].map((p) => p.textContent)); }
   /** Waits for a notice that has this text, and gives it. */

@@ -160,6 +160,7 @@ export class App {
       actions.push({ label: "Use it here", run: () => void this.load(model, { ...options, takeOver: true }) });
     if (e.code === "MEMORY") actions.push({ label: "Choose a context", run: () => { location.hash = "#models"; } });
     if (model !== "demo") actions.push({ label: "Load the demo", run: () => void this.load("demo") });
+    else if (actions.length === 0) actions.push({ label: "Try again", run: () => void this.load("demo") });
     notice(e.message, { kind: "error", key: "load", actions });
     if (this.engine.model !== null) this.#showState(); /* what was loaded before still is */
   }

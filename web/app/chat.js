@@ -14,10 +14,13 @@ import { MarkdownView } from "./markdown.js";
 
 const NEAR_END = 48; /* pixels: a reader who is this close to the end is taken along */
 
+/** @param {number} n */
+const shortened = (n) => (n >= 100 ? grouped(Math.round(n)) : n.toFixed(1));
+
 /** @param {Stats} s */
 function figures(s) {
   const steps = s.completionTokens - 1;
-  const rate = s.decodeMs > 0 && steps > 0 && `${(steps / s.decodeMs * 1000).toFixed(1)} tokens/s`;
+  const rate = s.decodeMs > 0 && steps > 0 && `${shortened(steps / s.decodeMs * 1000)} tokens/s`;
   const finish = { stop: "finished", length: "stopped at the length limit", cancelled: "stopped by you" }[s.finish] ?? s.finish;
   return [rate, `${grouped(s.completionTokens)} tokens`,
     `prompt ${grouped(s.promptTokens)}` + (s.reusedTokens > 0 ? `, ${grouped(s.reusedTokens)} reused` : ""), finish,

@@ -45,7 +45,8 @@ export class PrivacyView {
     } catch {
       rows.push(["Models", "memory of this tab", "none stored"]);
     }
-    rows.push(["Settings, the last model's name", "local storage", `${localStorage.length} entries`]);
+    rows.push(["Settings, the last model's name", "local storage",
+      localStorage.length === 1 ? "1 entry" : `${localStorage.length} entries`]);
     const worker = navigator.serviceWorker;
     rows.push(["The page's own files", "cache of the service worker",
       worker === undefined ? "not in this browser" : worker.controller ? "yes" : "from the next visit on"]);
