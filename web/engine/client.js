@@ -11,6 +11,7 @@ import { countCommand, decode, digestCommand, generateCommand, integer, refuseUn
 import { Modules } from "./modules.js";
 import { Completions, listModels } from "./openai.js";
 import { COMMAND, KV_TYPES, MAX_PAGES, PROFILES, THREADS_MAX } from "./protocol.js";
+import { giveUp, reclaimed } from "./reclaim.js";
 import { Answer, Request } from "./request.js";
 import { Store } from "./store.js";
 
@@ -228,6 +229,8 @@ export class Engine extends EventTarget {
   /** @param {ModelRef} model @param {BigUint64Array} terms @param {Record<string, number>} named @param {any} about
    * @param {(p: LoadProgress) => void} say @param {AbortSignal} signal */
   async #fill(model, terms, named, about, say, signal) {
+    await reclaimed();
+    signal.throwIfAborted();
     const machine = new Machine(named.pages, terms, {
       event: (e) => this.#event(machine, e),
       broken: (e) => this.#broken(machine, e),
@@ -257,16 +260,23 @@ export class Engine extends EventTarget {
     this.#loading?.abort.abort(aborted("the load"));
     await this.#loading?.ended;
     await this.#unloadNow();
+    void reclaimed();
     if (this.#state !== "closed") this.#set("empty");
   }
 
   /** @param {boolean} [keepHold] */
   async #unloadNow(keepHold = false) {
+    await this.#endMachine();
+    if (!keepHold) this.#letGo();
+  }
+
+  /* A function of its own: what it knows of the machine ends with it. */
+  async #endMachine() {
     const machine = this.#machine;
+    if (machine !== null) giveUp(machine.memory);
     this.#machine = this.#model = null;
     this.#failAll(new Slm2Error("ABORTED", "the model was unloaded"));
     await machine?.end();
-    if (!keepHold) this.#letGo();
   }
 
   /** Unloads, and ends the store's workers too. */
@@ -294,6 +304,7 @@ export class Engine extends EventTarget {
   /** Lets go of everything at once. @param {Slm2Error} error for whatever runs or waits */
   #teardown(error) {
     const machine = this.#machine;
+    if (machine !== null) giveUp(machine.memory);
     this.#machine = this.#model = null;
     machine?.kill();
     this.#failAll(error);

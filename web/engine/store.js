@@ -2,7 +2,7 @@
  * store.js: the models that this origin keeps in the browser, as the page sees them. All work is done in store-worker.js;
  * a conversion's arithmetic in convert-worker.js. Both are started here, because workers never start workers.
  */
-import { Slm2Error } from "./error.js";
+import { Slm2Error, aborted } from "./error.js";
 
 const CONVERT_PAGES = 4096; /* 256 MiB of address space; only what a conversion touches is ever resident */
 
@@ -84,7 +84,8 @@ export class Store {
 
   /** @param {string} op @param {object} args @param {TaskOptions} [options] @returns {Promise<any>} */
   async #ask(op, args, { signal, onProgress } = {}) {
-    signal?.throwIfAborted();
+    const stopped = () => (signal?.reason instanceof Slm2Error ? signal.reason : aborted(`${op} of a model`, signal));
+    if (signal?.aborted) throw stopped();
     const worker = await this.#start(), id = this.#next++;
     const abort = () => worker.postMessage({ abort: id });
     signal?.addEventListener("abort", abort);
@@ -94,8 +95,7 @@ export class Store {
         worker.postMessage({ id, op, args });
       });
     } catch (e) {
-      if (signal?.aborted) throw signal.reason;
-      throw e;
+      throw signal?.aborted ? stopped() : e;
     } finally {
       signal?.removeEventListener("abort", abort);
     }
@@ -143,7 +143,15 @@ export class Store {
   /** Puts the model's bytes at an address of an engine's memory.
    * @param {ModelRef} model @param {WebAssembly.Memory} memory @param {number} at @param {TaskOptions} [options]
    * @returns {Promise<{sealed: boolean, identity: string, bytes: number, name: string}>} */
-  read(model, memory, at, options) { return this.#ask("read", { model, memory, at }, options); }
+  async read(model, memory, at, options) {
+    /* A worker that was given a memory holds it until it happens to collect its garbage: this one ends with its only task. */
+    const reader = new Store({ base: this.#base, module: this.#module });
+    try {
+      return await reader.#ask("read", { model, memory, at }, options);
+    } finally {
+      reader.close();
+    }
+  }
 
   /** Ends the workers; what was asked fails. Another call starts them again. */
   close() {
