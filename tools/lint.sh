@@ -58,9 +58,9 @@ for compiler in g++ clang++-19; do
 done | bad 'public headers do not serve C++'
 
 # Sizes: files up to 600 lines, functions up to 60 (kernels 100), lines up to 130 columns.
-for file in $(printf '%s\n' $sources $(git ls-files 'tools/*' 'train/*.py' 'tests/*.sh' 'tests/*.py') | grep -v "$generated"); do
+for file in $(printf '%s\n' $sources $(git ls-files 'tools/*' 'train/*.py' 'tests/*.sh' 'tests/*.py' 'web/*.js' 'tests/*.mjs' 'bench/*.mjs') | grep -v "$generated"); do
   awk -v file="$file" '
-    length($0) > 130 && file ~ /\.[ch]$/ {print file ":" FNR ": " length($0) " columns"}
+    length($0) > 130 && (file ~ /\.[ch]$/ || file ~ /^web\//) {print file ":" FNR ": " length($0) " columns"}
     END {if (FNR > 600) print file ": " FNR " lines"}' "$file"
 done | bad 'too large'
 for file in $(printf '%s\n' $sources | grep '\.c$' | grep -v "$generated"); do
@@ -92,8 +92,14 @@ $cc -O3 -march=haswell -mtune=generic -E -x c /dev/null >/dev/null 2>&1 && {
   done
 } | bad 'fused multiply-add in a build for a CPU that has it [D1]'
 
+# The page and the engine: text never becomes code or markup, nothing is kept outside OPFS [R98], JavaScript computes no number
+# of a model [R84] [R142], and no peer connection is made.
+git ls-files 'web/*.js' | xargs grep -nE \
+  '\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval ?\(|new Function|indexedDB|Math\.(exp|log|sin|cos|pow|tanh)|RTCPeerConnection)' |
+  bad 'forbidden in the page'
+
 # Text: no tabs (but in Makefiles), CR, trailing blanks, invisible Unicode, missing final newline.
-for file in $(git ls-files | grep -vE '^(tests/data|tests/golden|models/.*\.slm2|train/data|LICENSE)' | grep -vE '\.(bin|slm2|safetensors|gz)$'); do
+for file in $(git ls-files | grep -vE '^(tests/data|tests/golden|models/.*\.slm2|train/data|LICENSE)' | grep -vE '\.(bin|slm2|safetensors|gz|png)$'); do
   grep -nP '\t' "$file" /dev/null | case $file in Makefile|*.mk) cat >/dev/null ;; *) sed 's/$/ (tab)/' ;; esac
   grep -nP '\r|[ \t]+$|[\x{200b}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2064}\x{feff}]' "$file" /dev/null
   [ -z "$(tail -c1 "$file")" ] || echo "$file: no newline at the end"
