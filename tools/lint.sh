@@ -57,10 +57,10 @@ for compiler in g++ clang++-19; do
     head -4
 done | bad 'public headers do not serve C++'
 
-# Sizes: files up to 600 lines, functions up to 60 (kernels 100), lines up to 130 columns.
+# Sizes: files up to 600 lines, functions up to 60 (kernels 100), lines up to 130 columns (144 in JavaScript).
 for file in $(printf '%s\n' $sources $(git ls-files 'tools/*' 'train/*.py' 'tests/*.sh' 'tests/*.py' 'web/*.js' 'tests/*.mjs' 'bench/*.mjs') | grep -v "$generated"); do
   awk -v file="$file" '
-    length($0) > 130 && (file ~ /\.[ch]$/ || file ~ /^web\//) {print file ":" FNR ": " length($0) " columns"}
+    (length($0) > 130 && file ~ /\.[ch]$/) || (length($0) > 144 && file ~ /^web\//) {print file ":" FNR ": " length($0) " columns"}
     END {if (FNR > 600) print file ": " FNR " lines"}' "$file"
 done | bad 'too large'
 for file in $(printf '%s\n' $sources | grep '\.c$' | grep -v "$generated"); do
