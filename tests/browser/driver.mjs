@@ -196,7 +196,7 @@ async function launchChromium(browser, options) {
       tab.on("request", (r) => page.requests.push({ method: r.method(), url: r.url() }));
       return {
         goto: (url) => tab.goto(url), reload: () => tab.reload(), front: () => tab.bringToFront(), close: () => tab.close(),
-        evaluate: (text) => tab.evaluate(text), screenshot: (file) => tab.screenshot({ path: file }),
+        tab, evaluate: (text) => tab.evaluate(text), screenshot: (file) => tab.screenshot({ path: file }),
       };
     },
   };
@@ -224,7 +224,7 @@ async function launchFirefox(browser, options) {
       tab.on("request", (r) => page.requests.push({ method: r.method(), url: r.url() }));
       return {
         goto: (url) => tab.goto(url), reload: () => tab.reload(), front: () => tab.bringToFront(), close: () => tab.close(),
-        evaluate: (text) => tab.evaluate(text), screenshot: (file) => tab.screenshot({ path: file }),
+        tab, evaluate: (text) => tab.evaluate(text), screenshot: (file) => tab.screenshot({ path: file }),
       };
     },
   };

@@ -18,18 +18,19 @@ const TOO_DEEP = new RegExp(`^(?:[ \\t]*${MARKER}){${DEEPEST + 1}}|^[ \\t]{${4 *
 const ENTITIES = /** @type {Record<string, string>} */ ({ "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" });
 const plain = (/** @type {string} */ text) => text.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity]);
 
-/** @param {string} text @returns {Token[]} top-level blocks */
+/** Top-level blocks, and the addresses that references stand for.
+ * @param {string} text @returns {{blocks: Token[], addresses: string}} */
 function read(text) {
-  const asWritten = [{ type: "plain", raw: text }];
+  const asWritten = { blocks: [{ type: "plain", raw: text }], addresses: "" };
   if (TOO_DEEP.test(text)) return asWritten;
   try {
     const lexer = new Lexer({ gfm: true, breaks: true });
-    const blocks = lexer.blockTokens(text.replace(/\r\n?/g, "\n"), lexer.tokens);
+    const all = lexer.blockTokens(text.replace(/\r\n?/g, "\n"), lexer.tokens);
     for (const { src, tokens } of lexer.inlineQueue) {
       if (src.length > LONGEST) tokens.push({ type: "plain", raw: src });
       else lexer.inlineTokens(src, tokens);
     }
-    return blocks;
+    return { blocks: all, addresses: JSON.stringify(lexer.tokens.links ?? {}) };
   } catch {
     return asWritten; /* too much for its stack */
   }
@@ -107,6 +108,7 @@ function block(t, depth) {
 /** Shows a growing text: blocks that did not change keep their elements, so that a selection in them stays. */
 export class MarkdownView {
   /** @type {string[]} */ #raw = [];
+  #addresses = "";
   /** @type {(Element | null)[]} */ #made = [];
 
   /** @param {HTMLElement} element */
@@ -114,10 +116,11 @@ export class MarkdownView {
 
   /** @param {string} text all of it */
   show(text) {
-    const tokens = read(text);
+    const { blocks: tokens, addresses } = read(text);
     let same = 0;
-    while (same < tokens.length && same < this.#raw.length && tokens[same].raw === this.#raw[same]) same++;
+    while (addresses === this.#addresses && same < tokens.length && same < this.#raw.length && tokens[same].raw === this.#raw[same]) same++;
     for (const old of this.#made.splice(same)) old?.remove();
+    this.#addresses = addresses;
     this.#raw = tokens.map((t) => t.raw);
     for (const token of tokens.slice(same)) {
       const made = block(token, 0);

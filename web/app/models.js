@@ -203,7 +203,7 @@ export class ModelsView {
         model.already ? `${model.name} was here already.` : `${model.name} is ready.`));
     } catch (e) {
       const { code, message } = /** @type {any} */ (e);
-      this.#importing.replaceChildren(code === "ABORTED"
+      this.#importing.replaceChildren(abort.signal.aborted
         ? h("p", { role: "status" }, "Stopped. What was imported is kept.") : h("p.failed", { role: "alert" }, message));
       if (code === "NO_STORAGE") await this.#fromMemory(file);
     }
