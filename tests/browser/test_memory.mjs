@@ -41,9 +41,11 @@ test(`${CYCLES} loads and unloads end where they began, and a load takes no more
   t.note(`before ${(before.anonymous / MiB).toFixed(0)} MiB, after each ${rises.join(" ")} more; highest `
     + `${(highest[0] / MiB).toFixed(0)} more in the first load, ${(most / MiB).toFixed(0)} in all, planned ${(planned / MiB).toFixed(0)}`);
   assert.ok(after.at(-1) <= limit, `${(after.at(-1) / MiB).toFixed(0)} MiB are left of ${(before.anonymous / MiB).toFixed(0)}`);
-  assert.ok(highest[0] <= planned + 96 * MiB, `${(highest[0] / MiB).toFixed(0)} MiB above the start, ${(planned / MiB).toFixed(0)} planned`);
+  /* WebKitGTK's network process does not wait for its reader, so a fast server fills the page's process with a body. */
+  const extra = t.engine === "webkit" ? planned : 0;
+  assert.ok(highest[0] <= planned + 96 * MiB + extra, `${(highest[0] / MiB).toFixed(0)} MiB above the start, ${(planned / MiB).toFixed(0)} planned`);
   /* When the page collects its garbage is the engine's choice: of all models before, at most one may still be there. */
-  assert.ok(most <= 2 * planned + 96 * MiB, `${(most / MiB).toFixed(0)} MiB above the start, ${(planned / MiB).toFixed(0)} planned`);
+  assert.ok(most <= 2 * planned + 96 * MiB + extra, `${(most / MiB).toFixed(0)} MiB above the start, ${(planned / MiB).toFixed(0)} planned`);
 });
 
 test("a model that cannot fit is refused before anything is taken, with the numbers", { timeout: 60 }, async (t) => {

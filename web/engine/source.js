@@ -15,7 +15,8 @@ import { Slm2Error } from "./error.js";
  * @property {string} where what to say in messages: the file's name or the address
  * @property {boolean} ranges whether it can be read at any place; if not, only once, from the start
  * @property {(offset: number, n: number, signal: AbortSignal) => Promise<Uint8Array<ArrayBuffer>>} read exactly n bytes
- * @property {(offset: number, signal: AbortSignal) => AsyncGenerator<Uint8Array>} stream pieces of any size from offset on
+ * @property {(offset: number, signal: AbortSignal) => AsyncGenerator<Uint8Array>} stream pieces of any size from offset on;
+ *   a piece is gone when the next one is asked for
  */
 
 const network = (/** @type {string} */ where, /** @type {string} */ why, details = {}) =>
@@ -42,6 +43,28 @@ export function fileSource(file) {
   return { kind: "file", name: file.name, bytes: file.size, where: file.name, ranges: true, read, stream };
 }
 const PIECE = 1 << 20;
+
+/** Reads a body into one buffer again and again, where it allows that: as buffers of their own the pieces of a fast server would
+ * lie about, a whole model of them, before they are collected as garbage. @param {ReadableStream<Uint8Array<ArrayBuffer>>} body
+ * @returns {{read: () => Promise<{done: boolean, value?: Uint8Array}>, cancel: () => Promise<void>}} */
+function pieces(body) {
+  let reader;
+  try {
+    reader = body.getReader({ mode: "byob" });
+  } catch {
+    return body.getReader();
+  }
+  const byob = reader;
+  let room = new ArrayBuffer(PIECE);
+  return {
+    read: async () => {
+      const { done, value } = await byob.read(new Uint8Array(room));
+      if (value !== undefined) room = value.buffer;
+      return { done, value };
+    },
+    cancel: () => byob.cancel(),
+  };
+}
 
 /** The size and the first byte's place that a 206 states; null when it states none. @param {string | null} value */
 export function contentRange(value) {
@@ -124,22 +147,22 @@ export async function urlSource(address, base, signal) {
 
   async function* stream(/** @type {number} */ offset, /** @type {AbortSignal} */ aborted) {
     const response = await open(offset, bytes, aborted);
-    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
+    const next = pieces(/** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (response.body));
     let at = ranges ? offset : 0;
     try {
       for (;;) {
-        const { done, value } = await reader.read().catch((cause) => {
+        const { done, value } = await next.read().catch((cause) => {
           if (aborted.aborted) throw aborted.reason;
           throw network(where, `the connection broke at ${at} of ${bytes} bytes (${cause.message})`, { at, bytes });
         });
-        if (done) break;
+        if (done || value === undefined) break;
         const skip = Math.max(0, Math.min(value.length, offset - at));
         at += value.length;
         if (at > bytes) throw network(where, `the server sent more than the ${bytes} bytes it had announced`, { bytes });
         if (skip < value.length) yield skip === 0 ? value : value.subarray(skip);
       }
     } finally {
-      await reader.cancel().catch(() => {});
+      await next.cancel().catch(() => {});
     }
     if (at !== bytes) throw network(where, `the server sent ${at} of ${bytes} bytes`, { at, bytes });
   }
