@@ -4,7 +4,7 @@ BROWSERS      = chromium firefox webkit
 BROWSER_ONLY ?=
 BROWSER_RUN   = node tests/browser/run.mjs $(1) --build $(BUILD) $(BROWSER_ONLY)
 
-.PHONY: browser-base browser-setup browser-test browser-check $(BROWSERS:%=browser-%) $(BROWSERS:%=leg-%)
+.PHONY: browser-base browser-setup browser-test browser-check $(BROWSERS:%=browser-%) $(BROWSERS:%=leg-%) $(BROWSERS:%=leg-%-slow)
 browser-test: browser-chromium ## the page's engine, its store and its numbers, in Chromium
 browser-check: $(BROWSERS:%=browser-%) ## the same in Chromium, Firefox and WebKitGTK
 
@@ -19,9 +19,11 @@ browser-firefox browser-webkit: browser-%: browser-setup
 	@$(MAKE) --no-print-directory browser-base
 	@$(call BROWSER_RUN,$*)
 
-# As legs of make check.
+# As legs of make check; in make full with the tests that take minutes.
 CHECKS += $(BROWSERS)
-FULL   += $(BROWSERS)
+FULL   += $(BROWSERS:%=%-slow)
 check-setup: browser-setup
 $(BROWSERS:%=leg-%): leg-%: browser-base
 	$(LEG) '$(call BROWSER_RUN,$*)'
+$(BROWSERS:%=leg-%-slow): leg-%-slow: browser-base
+	$(LEG) '$(call BROWSER_RUN,$*) --slow'
