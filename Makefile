@@ -170,3 +170,4 @@ include tests/conformance/conformance.mk
 include tests/browser/browser.mk
 -include bench/distance.mk
 -include bench/bench.mk
+-include bench/lab.mk

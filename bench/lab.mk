@@ -1,0 +1,7 @@
+# The browser's laboratory: bench/README.md. Included by the Makefile.
+.PHONY: lab
+lab: ## speed, start, stops and memory in Chromium and Firefox, in turns with wllama (npm), against floors and goals
+	@tools/setup browsers
+	@$(MAKE) --no-print-directory $(BUILD)/slm2 wasm
+	@COMPILER="$$($(WASM_CC) --version | head -n 1)" FLAGS="$(NUMERIC) $(WASM_OPT) $(WASM_relaxed)" \
+	  node bench/lab.mjs $(BUILD)/slm2 $(BUILD)
