@@ -175,39 +175,44 @@ async function takeSlm2(lab, kind, threads, { long = true } = {}) {
   if (heap !== null) note(lab, kind, threads, "js_heap", heap / MiB);
 }
 
-let prompt = "";
+const prompts = []; /* more than one, as an answer that is not valid UTF-8 fails */
 /** Words of the corpus, as many as have PEER_PROMPT tokens. */
-async function makePrompt(lab) {
-  const all = readFileSync("bench/corpus.txt", "utf8").split(/\s+/).slice(0, 200);
-  let n = all.length;
-  while (n > 1 && await lab.call("count", all.slice(0, n).join(" ")) > PEER_PROMPT) n--;
-  prompt = all.slice(0, n).join(" ");
+async function makePrompts(lab) {
+  for (let from = 0; from < 400; from += 100) {
+    const words = readFileSync("bench/corpus.txt", "utf8").split(/\s+/).slice(from, from + 160);
+    while (await lab.call("count", words.join(" ")) > PEER_PROMPT) words.pop();
+    prompts.push(words.join(" "));
+  }
 }
 
 const wllamas = new Map(); /* threads -> page */
 let its = null; /* browser: of its own, so that the memory of slm2's is slm2's */
-async function takeWllama(lab, threads, needed) {
+async function openWllama(threads) {
+  its ??= await launch("chromium");
+  const page = await open(its, "peer");
+  if (wllamas.size === 0) { /* from the server into its own store */
+    await page.call("load", threads, CONTEXT);
+    await page.call("exit");
+    await go(page.page, "peer");
+  }
+  const { ms, version, threads: got } = await page.call("load", threads, CONTEXT);
+  notes.push(`wllama ${peerVersion} (llama.cpp ${version}) asked for ${threads} thread(s), runs ${got}`);
+  samples.add("chromium", "wllama", threads, "load", ms);
+  wllamas.set(threads, page);
+}
+async function takeWllama(threads, needed) {
   if (late(needed)) return void notes.push(`wllama, ${threads} thread(s): a turn left out for time`);
   try {
-    if (!wllamas.has(threads)) {
-      its ??= await launch("chromium");
-      const page = await open(its, "peer");
-      if (wllamas.size === 0) { /* from the server into its own store */
-        await page.call("load", threads, CONTEXT);
-        await page.call("exit");
-        await go(page.page, "peer");
-      }
-      const { ms, version, threads: got } = await page.call("load", threads, CONTEXT);
-      notes.push(`wllama ${peerVersion} (llama.cpp ${version}) asked for ${threads} thread(s), runs ${got}`);
-      samples.add(lab.name, "wllama", threads, "load", ms);
-      wllamas.set(threads, page);
-    }
-    const answer = await wllamas.get(threads).call("speed", prompt, PEER_TOKENS);
-    samples.add(lab.name, "wllama", threads, "prefill128", 1000 * answer.promptTokens / answer.prefillMs);
-    samples.add(lab.name, "wllama", threads, "decode", 1000 * (answer.completionTokens - 1) / answer.decodeMs);
+    if (!wllamas.has(threads)) await openWllama(threads);
+    const answer = await wllamas.get(threads).call("speed", prompts[0], PEER_TOKENS);
+    samples.add("chromium", "wllama", threads, "prefill128", 1000 * answer.promptTokens / answer.prefillMs);
+    samples.add("chromium", "wllama", threads, "decode", 1000 * (answer.completionTokens - 1) / answer.decodeMs);
   } catch (error) {
     notes.push(`wllama, ${threads} thread(s): ${reason(error)}`);
-    peers.wllama = false;
+    await wllamas.get(threads)?.page.close();
+    wllamas.delete(threads);
+    prompts.shift();
+    peers.wllama = prompts.length > 0;
   }
 }
 
@@ -262,7 +267,7 @@ async function takeTurn(labs, threads, longest) {
     if (lab.name === "chromium" && peers.native) takeNative(threads);
     if (lab.name === "chromium" && peers.wllama) {
       const start = Date.now();
-      await takeWllama(lab, threads, longest.get(threads) ?? 0);
+      await takeWllama(threads, longest.get(threads) ?? 0);
       longest.set(threads, Math.max(longest.get(threads) ?? 0, Date.now() - start));
     }
     if (!brief || threads === cores) await takeSlm2(lab, "simd", threads, { long: false });
@@ -273,7 +278,7 @@ async function takeAll(labs) {
   const chromium = labs.find((lab) => lab.name === "chromium");
   if (chromium && peers.wllama) {
     await ready(chromium, "relaxed", 1);
-    await makePrompt(chromium);
+    await makePrompts(chromium);
   }
   for (const lab of labs) {
     say(`${lab.name}: starts, stops, recovery`);
