@@ -4,7 +4,7 @@ BROWSERS      = chromium firefox webkit
 BROWSER_ONLY ?=
 BROWSER_RUN   = node tests/browser/run.mjs $(1) --build $(BUILD) $(BROWSER_ONLY)
 
-.PHONY: browser-base browser-setup browser-test browser-check $(BROWSERS:%=browser-%) $(BROWSERS:%=leg-%) $(BROWSERS:%=leg-%-slow)
+.PHONY: screenshots browser-base browser-setup browser-test browser-check $(BROWSERS:%=browser-%) $(BROWSERS:%=leg-%) $(BROWSERS:%=leg-%-slow)
 browser-test: browser-chromium ## the page's engine, its store and its numbers, in Chromium
 browser-check: $(BROWSERS:%=browser-%) ## the same in Chromium, Firefox and WebKitGTK
 

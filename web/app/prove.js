@@ -91,8 +91,8 @@ export class ProveView {
   async #prove(signal) {
     const text = await (await fetch("digests.txt", { signal })).text(), { lines, file } = demoLines(text);
     const demo = await this.app.demo(), store = this.app.engine.store;
-    const model = typeof demo === "string" ? { file: await store.file(demo) } : demo;
-    const bytes = await ("file" in model ? model.file : await fetch(model.url, { signal })).arrayBuffer();
+    const source = typeof demo === "string" ? await store.file(demo) : await fetch(demo.url, { signal });
+    const bytes = await source.arrayBuffer(), model = { file: new File([bytes], "demo.slm2") };
     const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
     const got = Array.from(sum, (b) => b.toString(16).padStart(2, "0")).join("");
     if (got !== file) throw new Error(`the demo model's file has the SHA-256 ${got}, digests.txt says ${file}`);
@@ -135,7 +135,7 @@ export class ProveView {
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "digest"),
         columns.map((c) => h("th", { scope: "col" }, `${c.module}, ${threads(c)}`)), h("th", { scope: "col" }, "SHA-256"))),
       h("tbody", {}, lines.map((line) => h("tr", {}, h("th", { scope: "row" }, line.name), columns.map((c) => cell(line, c)),
-        h("td.mono", { title: line.expected }, line.expected.slice(0, 16) + "…"))))));
+        h("td.mono", { title: line.expected }, line.expected.slice(0, 12) + "…"))))));
   }
 
   /** @param {Line[]} lines @param {Column[]} columns @param {string} file */
