@@ -5,7 +5,7 @@ BROWSER_ONLY ?=
 BROWSER_RUN   = node tests/browser/run.mjs $(1) --build $(BUILD) $(BROWSER_ONLY)
 
 .PHONY: screenshots browser-base browser-setup browser-test browser-check $(BROWSERS:%=browser-%) $(BROWSERS:%=leg-%) $(BROWSERS:%=leg-%-slow)
-browser-test: browser-chromium ## the page's engine, its store and its numbers, in Chromium
+browser-test: browser-chromium ## the page, its engine, its store and its numbers, in Chromium
 browser-check: $(BROWSERS:%=browser-%) ## the same in Chromium, Firefox and WebKitGTK
 
 browser-base: $(BUILD)/slm2 wasm web-files
@@ -18,6 +18,11 @@ browser-chromium:
 browser-firefox browser-webkit: browser-%: browser-setup
 	@$(MAKE) --no-print-directory browser-base
 	@$(call BROWSER_RUN,$*)
+
+screenshots: ## the pictures of docs/screenshots, taken anew in Chromium
+	@tools/setup browser
+	@$(MAKE) --no-print-directory browser-base
+	@node tests/browser/screenshots.mjs $(BUILD) docs/screenshots
 
 # As legs of make check; in make full with the tests that take minutes.
 CHECKS += $(BROWSERS)

@@ -35,7 +35,8 @@ export async function command(t, ...words) {
 
 /** A static host: the files of a folder under a prefix. Headers of isolation only when they are asked for; edit: path to a
  * function of the file's bytes, what the host has there instead.
- * @returns {Promise<{url: string, log: string[], root: string, edit: Record<string, (b: Buffer) => Buffer | string>, down: boolean}>} */
+ * @returns {Promise<{url: string, log: string[], root: string, edit: Record<string, (b: Buffer) => Buffer | string>,
+ *   down: boolean}>} */
 export async function host(t, { root = web(t), prefix = "/some/path/", isolated = false, edit = {} } = {}) {
   const self = { url: "", log: [], root, edit, down: false };
   const server = http.createServer((request, response) => {
@@ -46,8 +47,8 @@ export async function host(t, { root = web(t), prefix = "/some/path/", isolated 
     const file = path.join(self.root, name);
     if (name === "" || !fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return response.writeHead(404).end("not found");
     const stored = fs.readFileSync(file), bytes = Buffer.from(self.edit[name]?.(stored) ?? stored);
-    response.writeHead(200, { "Content-Type": TYPES[path.extname(file)] ?? "application/octet-stream", "Cache-Control": "no-cache",
-      "Content-Length": bytes.length, ...(isolated ? ISOLATION : {}) });
+    response.writeHead(200, { "Content-Type": TYPES[path.extname(file)] ?? "application/octet-stream",
+      "Cache-Control": "no-cache", "Content-Length": bytes.length, ...(isolated ? ISOLATION : {}) });
     response.end(bytes);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));

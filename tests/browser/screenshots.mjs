@@ -38,9 +38,11 @@ await user.ask("What is the capital of France?");
 await user.ask("Tell me a story.");
 await picture("chat");
 const conversation = { id: "00000000-0000-4000-8000-000000000001", title: "What is a hash?", created: "2026-01-01T00:00:00.000Z",
-  updated: "2036-01-01T00:00:00.000Z", system: "", messages: [{ role: "user", content: "What is a hash, and what is it good for?" },
+  updated: "2036-01-01T00:00:00.000Z", system: "", messages: [
+    { role: "user", content: "What is a hash, and what is it good for?" },
     { role: "assistant", content: ANSWER, reasoning: "The user asks for a definition. A table and an example will help." }] };
-await user.picked("Import", { name: "c.json", text: JSON.stringify({ format: "slm2-conversations", version: 1, conversations: [conversation] }) });
+const file = { format: "slm2-conversations", version: 1, conversations: [conversation] };
+await user.picked("Import", { name: "c.json", text: JSON.stringify(file) });
 await user.press("Dismiss", "#notices");
 await user.press("What is a hash?", "#conversations");
 await picture("markdown");
@@ -60,7 +62,8 @@ await user.page.waitFor(() => document.querySelector("#view-models tfoot") !== n
 await picture("models");
 await user.view("Prove it");
 await user.press("Run the proof");
-await user.page.waitFor(() => /equal: this|differ|broke off/.test(document.querySelector("#view-prove [role=status]").textContent));
+await user.page.waitFor(() =>
+  /equal: this|differ|broke off/.test(document.querySelector("#view-prove [role=status]").textContent));
 await picture("prove");
 await user.view("Privacy");
 await picture("privacy");

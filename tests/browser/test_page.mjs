@@ -6,9 +6,10 @@ import { command, GOOD, host, open } from "./page.mjs";
 
 const DEMO = "models/demo.slm2";
 const QUESTION = "What is the capital of France?", STORY = "Tell me a story.";
+const options = { engines: GOOD, timeout: 60 };
 const offline = /ERR_CONNECTION_REFUSED|NetworkError|Failed to fetch|failed to fetch|Failed to load|ServiceWorker|AbortError/i;
 
-/** The answer of the page, as its export has it, is the native one: text, finish and the digest of tokens and log-probabilities. */
+/** The answer of the page, as its export has it, is the native one: text, finish, digest of tokens and log-probabilities. */
 async function sameAsNative(t, user, message, ...flags) {
   const right = await native(t, DEMO, ...flags);
   assert.equal(message.content, right.text);
@@ -17,7 +18,7 @@ async function sameAsNative(t, user, message, ...flags) {
 }
 const last = async (user) => (await user.exported())[0].messages.at(-1);
 
-test("the first visit answers as native, greedily and with a seed; without its server, after a reload, too", { engines: GOOD, timeout: 40 },
+test("the first visit answers as native, greedily and with a seed; without its server, after a reload, too", options,
   async (t) => {
     const server = await command(t), user = await open(t, `${server.origin}/`, { expect: offline });
     await user.press("Settings the model's own");
@@ -45,7 +46,7 @@ test("WebKit, which keeps nothing here, answers as native and says what it lacks
   assert.match(await user.page.evaluate(() => document.getElementById("history-note").textContent), /as long as this tab/);
 });
 
-test("an answer streams, is stopped by button and Escape, repeats with its seed, is asked anew, edited and sent again", { engines: GOOD, timeout: 40 },
+test("an answer streams, is stopped by button and Escape, repeats with its seed, is asked anew, edited and sent again", options,
   async (t) => {
     const server = await command(t), user = await open(t, `${server.origin}/`);
     const long = "Tell me a story about a fox.";
@@ -83,7 +84,7 @@ test("an answer streams, is stopped by button and Escape, repeats with its seed,
     assert.notEqual((await last(user)).content, "");
   });
 
-test("an answer that is stopped keeps what came, and the next one is the same as from a fresh engine", { engines: GOOD, timeout: 40 }, async (t) => {
+test("an answer that is stopped keeps what came, and the next one is the same as from a fresh engine", options, async (t) => {
   const site = await host(t, { isolated: true, edit: { /* each token takes its time, so that there is something to stop */
     "engine/request.js": (bytes) => `${bytes}\n{ const next = Answer.prototype[Symbol.asyncIterator];
       Answer.prototype[Symbol.asyncIterator] = async function* slow() {
@@ -106,12 +107,14 @@ test("an answer that is stopped keeps what came, and the next one is the same as
 });
 
 test("settings: the model's own are shown, wrong ones are refused, all go back; the system prompt belongs to its conversation",
-  { engines: GOOD, timeout: 40 }, async (t) => {
+  options, async (t) => {
     const server = await command(t), user = await open(t, `${server.origin}/`);
-    const fields = () => user.page.evaluate(() => Object.fromEntries([...document.querySelectorAll("#options-body :is(input, select)")]
-      .map((e) => [e.id.slice(4), [e.value, e.placeholder ?? "", e.getAttribute("aria-invalid")]])));
+    const fields = () => user.page.evaluate(() => Object.fromEntries(
+      [...document.querySelectorAll("#options-body :is(input, select)")].map((e) =>
+        [e.id.slice(4), [e.value, e.placeholder ?? "", e.getAttribute("aria-invalid")]])));
     const summary = () => user.page.evaluate(() => document.getElementById("options-summary").textContent);
-    assert.deepEqual([(await fields()).temperature[1], (await fields()).topK[1], (await fields()).topP[1]], ["0.6", "20", "0.95"]);
+    const { temperature, topK, topP } = await fields();
+    assert.deepEqual([temperature[1], topK[1], topP[1]], ["0.6", "20", "0.95"]);
     assert.equal(await summary(), "the model's own");
     for (const [name, wrong, right] of [["temperature", "-1", "0.123"], ["temperature", "99", "5"], ["topK", "1.5", "40"],
       ["topP", "1.01", "0.5"], ["minP", "-0.1", "0.02"], ["repeatPenalty", "0", "1.1"], ["maxTokens", "0", "5"],
@@ -123,8 +126,8 @@ test("settings: the model's own are shown, wrong ones are refused, all go back; 
     }
     assert.equal(await summary(), "7 changed");
     await user.ask(STORY);
-    await sameAsNative(t, user, await last(user), "-p", STORY, "--seed", "7", "--temperature", "5", "--top-k", "40", "--top-p", "0.5",
-      "--min-p", "0.02", "--repeat-penalty", "1.1", "--max-tokens", "5");
+    await sameAsNative(t, user, await last(user), "-p", STORY, "--seed", "7", "--temperature", "5", "--top-k", "40",
+      "--top-p", "0.5", "--min-p", "0.02", "--repeat-penalty", "1.1", "--max-tokens", "5");
     await user.page.reload();
     await user.ready();
     assert.equal(await summary(), "7 changed");
@@ -143,11 +146,11 @@ test("settings: the model's own are shown, wrong ones are refused, all go back; 
     await user.ask(QUESTION);
     await sameAsNative(t, user, await last(user), "-p", QUESTION, "--temperature", "0");
     await user.view("Privacy");
-    assert.match(await user.page.waitFor(() => document.getElementById("view-privacy").textContent.match(/ and \d+ of \d+ threads/)?.[0]),
-      / and 1 of/);
+    const threads = () => document.getElementById("view-privacy").textContent.match(/ and \d+ of \d+ threads/)?.[0];
+    assert.match(await user.page.waitFor(threads), / and 1 of/);
   });
 
-test("conversations survive a reload, have their titles, go out as a file and come back, and are deleted", { engines: GOOD, timeout: 40 }, async (t) => {
+test("conversations survive a reload, have their titles, go out as a file and come back, and are deleted", options, async (t) => {
   const server = await command(t), user = await open(t, `${server.origin}/`);
   const titles = () => user.page.evaluate(() => [...document.querySelectorAll(".conversation")].map((b) => b.textContent));
   const answer = await user.ask(QUESTION);
@@ -179,15 +182,17 @@ test("conversations survive a reload, have their titles, go out as a file and co
   await user.notice("0 of 2 conversations imported; the others were here already.");
 });
 
-test("a hostile file of conversations changes nothing, or is only text", { engines: GOOD, timeout: 40 }, async (t) => {
+test("a hostile file of conversations changes nothing, or is only text", options, async (t) => {
   const server = await command(t), user = await open(t, `${server.origin}/`);
   const id = (n) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
-  const good = { id: id(1), title: "t", created: "2026", updated: "2026", system: "", messages: [{ role: "user", content: "x" }] };
+  const good = { id: id(1), title: "t", created: "2026", updated: "2026", system: "",
+    messages: [{ role: "user", content: "x" }] };
   const wrap = (...conversations) => JSON.stringify({ format: "slm2-conversations", version: 1, conversations });
-  const bad = ["", "null", "[]", "{", "{}", '{"format":"slm2-conversations"}', '{"format":"other","version":1,"conversations":[]}',
+  const bad = ["", "null", "[]", "{", "{}", '{"format":"slm2-conversations"}',
+    '{"format":"other","version":1,"conversations":[]}',
     JSON.stringify({ format: "slm2-conversations", version: 2, conversations: [] }),
-    ...[{ id: "../../x" }, { id: "probe" }, { id: 7 }, { title: {} }, { updated: 5 }, { system: null }, { messages: {} }, { messages: [null] },
-      { messages: [{ role: "system", content: "x" }] }, { messages: [{ role: "user", content: ["x"] }] },
+    ...[{ id: "../../x" }, { id: "probe" }, { id: 7 }, { title: {} }, { updated: 5 }, { system: null }, { messages: {} },
+      { messages: [null] }, { messages: [{ role: "system", content: "x" }] }, { messages: [{ role: "user", content: ["x"] }] },
       { messages: [{ role: "assistant" }] }, { id: "__proto__" }].map((wrong) => wrap(good, { ...good, ...wrong }))];
   for (const text of bad) {
     await user.picked("Import", { name: "bad.json", text });
@@ -197,22 +202,26 @@ test("a hostile file of conversations changes nothing, or is only text", { engin
   assert.equal(await user.page.evaluate(() => document.querySelectorAll(".conversation").length), 1);
   const evil = '<img src="https://198.51.100.9/x" onerror="globalThis.hit=1"><script>globalThis.hit=1</script>';
   await user.picked("Import", { name: "evil.json", text: wrap({ ...good, title: evil, system: evil, extra: evil, messages: [
-    { role: "user", content: evil, extra: 1 }, { role: "assistant", content: evil, reasoning: evil, error: evil, stats: { seed: {} } },
-    { role: "assistant", content: "x", stats: { finish: evil, promptTokens: 1, reusedTokens: 0, completionTokens: 1, prefillMs: 1, decodeMs: 1,
-      seed: "1", model: evil, digest: evil } }] }) });
+    { role: "user", content: evil, extra: 1 },
+    { role: "assistant", content: evil, reasoning: evil, error: evil, stats: { seed: {} } },
+    { role: "assistant", content: "x", stats: { finish: evil, promptTokens: 1, reusedTokens: 0, completionTokens: 1,
+      prefillMs: 1, decodeMs: 1, seed: "1", model: evil, digest: evil } }] }) });
   await user.notice("1 of 1");
   await user.press(evil, "#conversations");
   await pause(200);
-  assert.deepEqual(await user.page.evaluate(() => [globalThis.hit ?? null, document.querySelectorAll("#views img, #views script").length]), [null, 0]);
+  const ran = () => [globalThis.hit ?? null, document.querySelectorAll("#views img, #views script").length];
+  assert.deepEqual(await user.page.evaluate(ran), [null, 0]);
   assert.equal((await user.exported()).find((c) => c.id === id(1)).extra, undefined);
-  assert.deepEqual((user.page.requests ?? []).filter((r) => !r.url.startsWith(server.origin) && !/^(blob|data):/.test(r.url)), []);
+  assert.deepEqual(user.page.requests.filter((r) => !r.url.startsWith(server.origin) && !/^(blob|data):/.test(r.url)), []);
 });
 
-test("without storage the page says so, answers as native, and keeps nothing", { engines: GOOD, timeout: 40 }, async (t) => {
-  const refuse = (bytes) => `navigator.storage.getDirectory = () => Promise.reject(new DOMException("refused here", "SecurityError"));\n${bytes}`;
+test("without storage the page says so, answers as native, and keeps nothing", options, async (t) => {
+  const refuse = (bytes) => `navigator.storage.getDirectory = () =>
+    Promise.reject(new DOMException("refused here", "SecurityError"));\n${bytes}`;
   const site = await host(t, { isolated: true, edit: { "history-worker.js": refuse, "engine/store-worker.js": refuse } });
   const user = await open(t, site.url, { expect: /another version|ServiceWorker|Failed to register/i });
-  assert.match(await user.page.evaluate(() => document.getElementById("history-note").textContent), /as long as this tab.*refused here/);
+  const note = () => document.getElementById("history-note").textContent;
+  assert.match(await user.page.evaluate(note), /as long as this tab.*refused here/);
   await user.fill("set-temperature", 0);
   await user.ask(QUESTION);
   await sameAsNative(t, user, await last(user), "-p", QUESTION, "--temperature", "0");
@@ -223,13 +232,14 @@ test("without storage the page says so, answers as native, and keeps nothing", {
   assert.deepEqual((await user.kept()).files, []);
 });
 
-test("Delete everything leaves nothing", { engines: GOOD, timeout: 40 }, async (t) => {
+test("Delete everything leaves nothing", options, async (t) => {
   const server = await command(t), user = await open(t, `${server.origin}/`);
   await user.ask(QUESTION);
   await user.fill("set-temperature", 0.5);
   await user.page.waitFor(() => Boolean(navigator.serviceWorker.controller));
-  const before = await user.kept();
-  assert.ok(before.files.some((f) => f.includes("conversations/")) && before.files.some((f) => f.includes("models/")), before.files.join());
+  let before = await user.kept();
+  for (; !before.files.some((f) => /conversations\/.*\.json$/.test(f)); before = await user.kept()) await pause(50);
+  assert.ok(before.files.some((f) => f.includes("models/")), before.files.join());
   assert.deepEqual([before.caches.length, before.workers, before.local], [1, 1, ["slm2.model", "slm2.settings"]]);
   await user.view("Privacy");
   await user.press("Delete everything");
@@ -245,7 +255,7 @@ test("Delete everything leaves nothing", { engines: GOOD, timeout: 40 }, async (
   assert.deepEqual(await user.answers(), []);
 });
 
-test("the engine breaks: the reason is shown, the conversation is kept, one press starts it again", { engines: GOOD, timeout: 40 }, async (t) => {
+test("the engine breaks: the reason is shown, the conversation is kept, one press starts it again", options, async (t) => {
   const site = await host(t, { isolated: true, edit: { "engine/engine-worker.js": (bytes) =>
     `${bytes}\nnew BroadcastChannel("break").onmessage = () => { throw new Error("broken by the test"); };` } });
   const user = await open(t, site.url, { expect: /another version|ServiceWorker|Failed to register|broken by the test/i });
@@ -261,7 +271,7 @@ test("the engine breaks: the reason is shown, the conversation is kept, one pres
   await sameAsNative(t, user, await last(user), "-p", QUESTION, "--temperature", "0");
 });
 
-test("a second tab says that the model is in use, takes it over when told to, and the first can take it back", { engines: GOOD, timeout: 40 }, async (t) => {
+test("a second tab says that the model is in use, takes it over when told to; the first can take it back", options, async (t) => {
   const server = await command(t), one = await open(t, `${server.origin}/`);
   await one.ask(QUESTION);
   const two = await open(t, `${server.origin}/`, { wait: false });

@@ -24,7 +24,7 @@ const card = (user, name, says) => user.page.waitFor((title, part) => [...docume
 const importing = (user, says) => user.page.waitFor((part) =>
   [...document.querySelectorAll("#view-models .card")].find((c) => c.querySelector(".drop"))?.textContent.includes(part), says);
 
-test("a .gguf is picked, converted, planned, loaded, answers as native, is verified, damaged, found out, and deleted", options, async (t) => {
+test("a .gguf is picked, converted, planned, loaded, answers as native, is verified, found damaged, deleted", options, async (t) => {
   const { site, file } = await withFiles(t);
   await t.slm2("convert", await synthetic(t, "small"), file("x.gguf"));
   await t.slm2("convert", file("x.gguf"), file("y.slm2"));
@@ -70,7 +70,8 @@ test("a .gguf is picked, converted, planned, loaded, answers as native, is verif
   await user.press("Verify", "#view-models");
   await user.page.waitFor(() => document.getElementById("view-models").textContent.includes("Verified: every byte is right"));
   await user.page.evaluate(async () => {
-    const top = await (await navigator.storage.getDirectory()).getDirectoryHandle("slm2"), folder = await top.getDirectoryHandle("models");
+    const top = await (await navigator.storage.getDirectory()).getDirectoryHandle("slm2");
+    const folder = await top.getDirectoryHandle("models");
     for await (const [, handle] of folder.entries()) { /* the last bytes of every file that has megabytes */
       const bytes = new Uint8Array(await (await handle.getFile()).arrayBuffer());
       if (bytes.length < 1000000) continue;
@@ -115,7 +116,7 @@ test("a file is dropped, stopped half way, goes on where it stopped; what is no 
       const button = [...document.querySelectorAll(".drop + div button")].find((b) => b.textContent === "Stop");
       if (document.querySelector(".drop + div progress")?.value > 20000000) button?.click();
     });
-    look.observe(document.querySelector(".drop + div"), { subtree: true, childList: true, attributes: true, characterData: true });
+    look.observe(document.querySelector(".drop + div"), { subtree: true, childList: true, attributes: true });
     globalThis.look = look;
   });
   await drop("big.slm2");
@@ -132,7 +133,8 @@ test("a file is dropped, stopped half way, goes on where it stopped; what is no 
 });
 
 test("what cannot fit is refused with its numbers; a load that did not end is told of", options, async (t) => {
-  const { site } = await withFiles(t, { "engine/client.js": (bytes) => String(bytes).replace("MAX_PAGES_DEFAULT = 24000", "MAX_PAGES_DEFAULT = 60") });
+  const { site } = await withFiles(t, { "engine/client.js": (bytes) =>
+    String(bytes).replace("MAX_PAGES_DEFAULT = 24000", "MAX_PAGES_DEFAULT = 60") });
   const user = await open(t, site.url, { expect: broken, wait: false });
   const said = await user.page.waitFor(() => document.querySelector(".notice.error p")?.textContent);
   assert.match(said, /\d{2,}/);
@@ -142,8 +144,8 @@ test("what cannot fit is refused with its numbers; a load that did not end is to
   const why = await user.page.waitFor(() => document.querySelector("#view-models article .failed")?.textContent);
   assert.match(why, /does not fit|\d{3,}/);
   site.edit = {};
-  await user.page.evaluate(() => localStorage.setItem("slm2:loading", JSON.stringify({ model: "x", name: "Large.slm2", context: 32768, kv: "f16",
-    profile: "q8", pages: 1, at: "2026-01-01" })));
+  await user.page.evaluate(() => localStorage.setItem("slm2:loading", JSON.stringify({ model: "x", name: "Large.slm2",
+    context: 32768, kv: "f16", profile: "q8", pages: 1, at: "2026-01-01" })));
   await user.page.reload();
   assert.match(await user.notice("did not end last time"), /Large\.slm2 with 32,768 positions/);
   assert.equal(await user.status(), "No model loaded");
@@ -159,12 +161,14 @@ test("what cannot fit is refused with its numbers; a load that did not end is to
   await user.ready();
 });
 
-test("Prove it: every digest of the project, by every module of this browser, in a report", { engines: GOOD, timeout: 180 }, async (t) => {
+const proof = { engines: GOOD, timeout: 180 };
+test("Prove it: every digest of the project, by every module of this browser, in a report", proof, async (t) => {
   const server = await command(t), user = await open(t, `${server.origin}/`);
   await user.view("Prove it");
   await user.press("Run the proof");
   const verdict = () => user.page.evaluate(() => document.querySelector("#view-prove [role=status]").textContent);
-  await user.page.waitFor(() => /equal: this|differ|broke off/.test(document.querySelector("#view-prove [role=status]").textContent));
+  await user.page.waitFor(() =>
+    /equal: this|differ|broke off/.test(document.querySelector("#view-prove [role=status]").textContent));
   assert.match(await verdict(), /^All \d+ digests are equal: this browser gives the project's bits, in \d+ ways\.$/);
   t.note(await verdict());
   const report = await user.offered("Save the report"), golden = fs.readFileSync("tests/golden/digests.txt", "utf8");

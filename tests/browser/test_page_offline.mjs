@@ -26,7 +26,7 @@ function variant(t, mark) {
 const title = (user) => user.page.evaluate(() => document.title);
 const controlled = (user) => user.page.waitFor(() => Boolean(navigator.serviceWorker.controller));
 
-test("on a host without isolation headers, under a path, one reload gets them; then it answers without the host", options, async (t) => {
+test("a host without isolation headers, under a path: one reload gets them; then it needs no host", options, async (t) => {
   const site = await host(t), user = await open(t, site.url, { expect: broken });
   assert.equal(await user.page.evaluate(() => crossOriginIsolated), true);
   assert.equal(site.log.filter((p) => p === "/some/path/").length, 1, "the reload came from the service worker");
@@ -45,7 +45,8 @@ test("on a host without isolation headers, under a path, one reload gets them; t
 });
 
 test("where the service worker cannot help, the page says what is missing and never reloads again", options, async (t) => {
-  const site = await host(t, { edit: { "sw.js": () => "self.addEventListener('activate', (e) => e.waitUntil(clients.claim()));" } });
+  const site = await host(t, { edit: { "sw.js": () =>
+    "self.addEventListener('activate', (e) => e.waitUntil(clients.claim()));" } });
   const user = await open(t, site.url, { expect: broken, wait: false });
   await user.notice("not cross-origin isolated").catch(() => user.notice("not cross-origin isolated"));
   const said = await user.notices();
@@ -88,8 +89,8 @@ test("a host that is half updated, or loses a file, activates nothing", options,
   const site = await host(t, { isolated: true }), user = await open(t, site.url, { expect: broken });
   await controlled(user);
   const { caches } = await user.kept();
-  const whole = variant(t, "SECOND"), edits = [{ "chat.js": () => fs.readFileSync(path.join(web(t), "chat.js")) + "\n/* other */" },
-    { "engine/client.js": () => "" }];
+  const whole = variant(t, "SECOND"), other = fs.readFileSync(path.join(web(t), "chat.js")) + "\n/* other */";
+  const edits = [{ "chat.js": () => other }, { "engine/client.js": () => "" }];
   for (const edit of edits) {
     site.root = whole;
     site.edit = edit;

@@ -49,7 +49,6 @@ export class App {
 
   async start() {
     if (await isolate(() => this.status("Preparing this page for its first use", "busy"))) return;
-    void keepUpdated();
     await this.history.open();
     if (this.history.memoryOnly !== null)
       $("history-note").textContent = `Conversations last as long as this tab: ${this.history.memoryOnly}.`;
@@ -58,12 +57,13 @@ export class App {
     this.#showConversation();
     try {
       await this.#startEngine();
+      this.#views = [new ModelsView(this), new ProveView(this), new PrivacyView(this)];
+      this.#route();
+      await this.#firstLoad();
     } catch (e) {
-      return this.#refused(/** @type {Slm2Error} */ (e));
+      this.#refused(/** @type {Slm2Error} */ (e));
     }
-    this.#views = [new ModelsView(this), new ProveView(this), new PrivacyView(this)];
-    this.#route();
-    await this.#firstLoad();
+    void keepUpdated(); /* last, so that its fetches keep nothing waiting */
   }
 
   async #startEngine() {

@@ -11,6 +11,7 @@
  */
 
 const FORMAT = "slm2-conversations", VERSION = 1;
+const PATIENCE_MS = 10000;
 
 export class History {
   /** @type {Map<string, Conversation>} */ #all = new Map();
@@ -41,16 +42,22 @@ export class History {
     });
   }
 
-  /** Reads what is kept. */
+  /** Reads what is kept. Storage that does not answer must not keep the page from starting. */
   async open() {
+    const late = new Error("the browser's storage does not answer; a reload may help");
+    const waiting = new Promise((_, fail) => { setTimeout(() => fail(late), PATIENCE_MS); });
     try {
-      await this.#ask("probe", {});
-      for (const { name, text } of await this.#ask("list", {})) {
-        const c = checked(parse(text));
-        if (c !== null && c.id === name) this.#all.set(c.id, c);
-      }
+      await Promise.race([this.#read(), waiting]);
     } catch (e) {
       this.memoryOnly = /** @type {Error} */ (e).message;
+    }
+  }
+
+  async #read() {
+    await this.#ask("probe", {});
+    for (const { name, text } of await this.#ask("list", {})) {
+      const c = checked(parse(text));
+      if (c !== null && c.id === name) this.#all.set(c.id, c);
     }
   }
 
