@@ -185,6 +185,15 @@ async function makePrompts(lab) {
   }
 }
 
+/** The outcome of a promise, or an error after so many milliseconds. */
+function within(ms, promise) {
+  promise.catch(() => {});
+  return Promise.race([promise, new Promise((_, fail) => {
+    setTimeout(() => fail(new Error(`not done after ${ms / 1000} s`)), ms);
+  })]);
+}
+const PEER_MOST_MS = brief ? 70000 : 300000;
+
 const wllamas = new Map(); /* threads -> page */
 let its = null; /* browser: of its own, so that the memory of slm2's is slm2's */
 async function openWllama(threads) {
@@ -198,19 +207,22 @@ async function openWllama(threads) {
   const { ms, version, threads: got } = await page.call("load", threads, CONTEXT);
   notes.push(`wllama ${peerVersion} (llama.cpp ${version}) asked for ${threads} thread(s), runs ${got}`);
   samples.add("chromium", "wllama", threads, "load", ms);
+  say(`wllama, ${threads} thread(s): loaded in ${number(ms, 0)} ms`);
   wllamas.set(threads, page);
 }
 async function takeWllama(threads, needed) {
   if (late(needed)) return void notes.push(`wllama, ${threads} thread(s): a turn left out for time`);
   try {
-    if (!wllamas.has(threads)) await openWllama(threads);
-    const answer = await wllamas.get(threads).call("speed", prompts[0], PEER_TOKENS);
+    if (!wllamas.has(threads)) await within(PEER_MOST_MS, openWllama(threads));
+    const answer = await within(PEER_MOST_MS, wllamas.get(threads).call("speed", prompts[0], PEER_TOKENS));
+    say(`wllama, ${threads} thread(s): ${answer.promptTokens} tokens in ${number(answer.prefillMs, 0)} ms`);
     samples.add("chromium", "wllama", threads, "prefill128", 1000 * answer.promptTokens / answer.prefillMs);
     samples.add("chromium", "wllama", threads, "decode", 1000 * (answer.completionTokens - 1) / answer.decodeMs);
   } catch (error) {
     notes.push(`wllama, ${threads} thread(s): ${reason(error)}`);
-    await wllamas.get(threads)?.page.close();
-    wllamas.delete(threads);
+    await its?.close(); /* whatever it does, it must not go on beside the others */
+    its = null;
+    wllamas.clear();
     prompts.shift();
     peers.wllama = prompts.length > 0;
   }
@@ -220,7 +232,7 @@ let release = "";
 function takeNative(threads) {
   try {
     const out = run(process.execPath, ["bench/llamacpp.mjs", resolve(gguf), threads, CONTEXT, "128", "128", TOKENS].map(String),
-      { NODE_LLAMA_CPP: resolve(work), SLM2_BENCH_VOCAB: String(config.vocab) });
+      { NODE_LLAMA_CPP: resolve(work), SLM2_BENCH_VOCAB: String(config.vocab) }, PEER_MOST_MS);
     const result = JSON.parse(out.trim().split("\n").pop());
     release = result.release;
     samples.add("native", "llama.cpp", threads, "prefill128", result.prefill[0].tokens_per_second);
@@ -424,7 +436,9 @@ function csv(labs) {
 const labs = [];
 if (env.LAB_ONLY !== "soak") {
   for (const name of browsers) labs.push(await begin(name));
-  await takeAll(labs);
+  const all = takeAll(labs);
+  if (brief) await within(limit - (Date.now() - began) + 20000, all).catch((error) => notes.push(`the run: ${reason(error)}`));
+  else await all;
   for (const lab of labs) printRows(lab);
   printPeers();
   for (const text of notes) print(text);

@@ -7,8 +7,8 @@ export const cores = availableParallelism();
 export const MiB = 1048576;
 
 /** What a command printed. */
-export const run = (command, args, env = {}) => execFileSync(command, args,
-  { encoding: "utf8", env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 24 });
+export const run = (command, args, env = {}, timeout = 0) => execFileSync(command, args,
+  { timeout, encoding: "utf8", env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 24 });
 export const reason = (error) => String(error.stderr || error.message).trim().split("\n").pop().slice(0, 200);
 
 /** NaN of none. */
