@@ -24,7 +24,7 @@ const card = (user, name, says) => user.page.waitFor((title, part) => [...docume
 const importing = (user, says) => user.page.waitFor((part) =>
   [...document.querySelectorAll("#view-models .card")].find((c) => c.querySelector(".drop"))?.textContent.includes(part), says);
 
-test("a .gguf is picked, converted, planned, loaded, answers as native, is verified, found damaged, deleted", options, async (t) => {
+test("a .gguf is picked, converted, planned, loaded, answers as native, is verified, damaged, deleted", options, async (t) => {
   const { site, file } = await withFiles(t);
   await t.slm2("convert", await synthetic(t, "small"), file("x.gguf"));
   await t.slm2("convert", file("x.gguf"), file("y.slm2"));
