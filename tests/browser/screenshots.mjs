@@ -54,7 +54,7 @@ await picture("phone");
 await user.press("Conversations", ".bar");
 await picture("phone-conversations");
 await tab.keyboard.press("Escape");
-await size(1120, 900);
+await size(1120, 800);
 await user.view("Models");
 await new Promise((done) => setTimeout(done, 300));
 await user.press("Memory", "#view-models");
