@@ -192,6 +192,7 @@ function within(ms, promise) {
     setTimeout(() => fail(new Error(`not done after ${ms / 1000} s`)), ms);
   })]);
 }
+const STOPS_MOST_MS = brief ? 40000 : 300000;
 const PEER_MOST_MS = brief ? 70000 : 300000;
 
 const wllamas = new Map(); /* threads -> page */
@@ -296,13 +297,13 @@ async function takeAll(labs) {
     say(`${lab.name}: starts, stops, recovery`);
     busy.push(busyShare());
     await takeStarts(lab);
-    await takeStops(lab);
+    await within(STOPS_MOST_MS, takeStops(lab)).catch((error) => notes.push(`${lab.name}, stops and recovery: ${reason(error)}`));
   }
   const longest = new Map(); /* milliseconds of a turn of wllama, by threads */
   for (let round = 1; round <= rounds; round++)
     for (const threads of counts) {
       say(`round ${round} of ${rounds}, ${threads} thread(s)`);
-      if (late(45000)) notes.push(`round ${round}, ${threads} thread(s): left out for time`);
+      if (late(20000)) notes.push(`round ${round}, ${threads} thread(s): left out for time`);
       else await takeTurn(labs, threads, longest);
     }
   for (const lab of labs.filter(() => !late(25000))) {
