@@ -33,6 +33,11 @@ export function random(seed) {
   };
 }
 
+const folders = new Set();
+process.on("exit", () => {
+  for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true });
+});
+
 class Skipped extends Error {}
 class Abandoned extends Error {}
 
@@ -86,7 +91,11 @@ export class Context {
   }
   folder() {
     const folder = fs.mkdtempSync(path.join(os.tmpdir(), "slm2-browser-"));
-    return this.#keep(folder, () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+    folders.add(folder);
+    return this.#keep(folder, () => {
+      fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+      folders.delete(folder);
+    });
   }
   /** What the native command prints. */
   slm2(...words) {
