@@ -3,7 +3,7 @@
  */
 import { createEngine } from "/engine/index.js";
 import { PAGE, STATE, WORD } from "/engine/protocol.js";
-import { controlWords } from "/engine/ring.js";
+import { controlWords, ringBell } from "/engine/ring.js";
 
 /** @type {import("/engine/index.js").Engine} */ let engine;
 
@@ -117,19 +117,21 @@ globalThis.run = {
     return out;
   },
 
-  /** Breaks the engine while it answers, and starts it again. */
+  /** Breaks the engine while it answers, and starts it again. The engine writes its own head again with each event, so the bell
+   * makes the page look at once. */
   async recover(ids) {
     const poisoned = new Promise((done) => engine.addEventListener("poisoned", () => done(performance.now()), { once: true }));
-    const running = answer({ ids, maxTokens: 200 }).catch((error) => error.code);
+    const ended = answer({ ids, maxTokens: 200 }).then(({ finish }) => finish, ({ code }) => code);
     await sleep(150);
     const start = performance.now();
-    for (let code = null; code === null;) { /* the engine writes its own head again with each event */
+    let how = null;
+    while (how === null) {
       words()[WORD.EVENT_HEAD] = 0x03030303;
-      code = await Promise.race([poisoned, sleep(1).then(() => null)]);
+      ringBell(words(), WORD.EVENT_BELL);
+      how = await Promise.race([ended, sleep(1).then(() => null)]);
     }
+    if (how !== "POISONED") throw new Error(`the broken answer ended with ${how}`);
     const seen = await poisoned;
-    const code = await running;
-    if (code !== "POISONED") throw new Error(`the broken answer ended with ${code}`);
     await engine.restart();
     return { noticed: seen - start, ready: performance.now() - seen };
   },
