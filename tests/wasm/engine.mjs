@@ -131,8 +131,9 @@ async function stops() {
     let n = 0;
     await page.send(OP.GENERATE, generatePayload(long));
     if (after < -20) page.cancel();
-    else if (after < 0) setTimeout(() => page.cancel(), random() * 60);
+    const timer = after >= -20 && after < 0 ? setTimeout(() => page.cancel(), random() * 60) : undefined;
     const request = page.request, events = await page.finish((e) => e.type === "TOKEN" && n++ === after && page.cancel(request));
+    clearTimeout(timer); /* or it would stop the next one */
     const done = events.at(-1);
     check(done.type === "DONE" && (done.finish === 3 || done.completion > 0), `stop ${i} ended with ${JSON.stringify(done)}`);
     kinds[done.finish !== 3 ? 2 : done.completion === 0 ? 0 : 1]++;
