@@ -77,6 +77,7 @@ export class App {
   /** The number of threads is the engine's for life: another number is another engine. */
   async #threadsChanged() {
     this.stop();
+    this.status("Loading", "busy");
     await this.engine.close();
     await this.#startEngine();
     const { model, ...options } = readLast();
@@ -371,10 +372,10 @@ export class App {
       if (!abort.signal.aborted) m.error = /** @type {Error} */ (e).message;
     }
     c.messages.push(m);
+    await this.#save(c); /* what is shown as finished is kept */
     view.end(m);
     this.#answering = null;
     this.#composing(true);
-    await this.#save(c);
   }
 
   /** Makes one answer. @param {any} params @param {AssistantMessage} m grows @param {ReturnType<ChatView["begin"]>} view

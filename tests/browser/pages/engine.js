@@ -61,7 +61,7 @@ globalThis.run = {
       if (how === "signal" || how === "twice") abort.abort();
       if (how === "stop" || how === "twice") stopping = engine.stop();
     };
-    if (when.ms !== undefined && how !== "leave") setTimeout(stop, when.ms);
+    const timer = when.ms !== undefined && how !== "leave" ? setTimeout(stop, when.ms) : undefined;
     const until = performance.now() + (when.ms ?? Infinity);
     try {
       for await (const event of answer) {
@@ -78,6 +78,7 @@ globalThis.run = {
     } catch (error) {
       out.code = error.code ?? String(error);
     }
+    clearTimeout(timer); /* or it would stop the next one */
     await stopping;
     out.ms = asked ? performance.now() - asked : 0;
     return out;
