@@ -3,6 +3,7 @@
  * read and write. Started and ended by store.js.
  */
 import { Slm2Error } from "./error.js";
+import { coreError } from "./messages.js";
 import { STATUS_NAMES } from "./protocol.js";
 
 self.onmessage = ({ data: { module, memory, port } }) => {
@@ -11,15 +12,9 @@ self.onmessage = ({ data: { module, memory, port } }) => {
       const core = /** @type {any} */ (new WebAssembly.Instance(module, { env: { memory } }).exports);
       const status = core.slm2_web_convert(BigInt(bytes));
       if (status === 0) return port.postMessage({});
-      const at = core.slm2_web_error() >>> 0;
-      const text = (/** @type {number} */ from, /** @type {number} */ n) => {
-        const copy = new Uint8Array(memory.buffer).slice(at + from, at + from + n), end = copy.indexOf(0);
-        return new TextDecoder().decode(copy.subarray(0, end < 0 ? n : end));
-      };
-      const name = text(36, 160);
+      const { code: _, message, ...details } = coreError(memory, core.slm2_web_error() >>> 0);
       port.postMessage({
-        error: Slm2Error.plain(new Slm2Error(STATUS_NAMES[status] ?? "UNKNOWN",
-          `${where}: ${name === "" ? "" : name + ": "}${text(196, 256)}`, { where, name, operation: text(4, 32) })),
+        error: Slm2Error.plain(new Slm2Error(STATUS_NAMES[status] ?? "UNKNOWN", `${where}: ${message}`, { where, ...details })),
       });
     } catch (e) {
       port.postMessage({ error: Slm2Error.plain(e) });

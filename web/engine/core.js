@@ -3,20 +3,17 @@
  * verification. Runs in the store worker. Addresses and records are those of wasm/web.h.
  */
 import { Slm2Error } from "./error.js";
+import { coreError, hex } from "./messages.js";
 import { PLAN_TERMS, STATUS_NAMES } from "./protocol.js";
 
 const PAGES = 192; /* 12 MiB: the module's low part, a header of at most 1 MiB, a reader with its own, one chunk */
 export const CHUNK = 4194304;
-const NEVER = 0xffffffffffffffffn;
 
 /** What a header says of its file. @typedef {{identity: string, bytes: number, headerBytes: number, dataBytes: number,
  *  chunks: number, tensorBytes: number, parameters: number, maxPositions: number, layers: number, hidden: number,
  *  vocab: number, license: string, source: string}} Header */
 
 /** @typedef {{context: number, profile: number, kv: number, tile: number, threads: number, pages: number}} PlanRequest */
-
-/** @param {Uint8Array} bytes */
-export const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 
 export class Core {
   #memory;
@@ -46,15 +43,8 @@ export class Core {
 
   /** The core's own words for what it refused. @param {number} status @param {string} where */
   #error(status, where) {
-    const at = this.#c.slm2_web_error() >>> 0, bytes = new Uint8Array(this.#memory.buffer);
-    const text = (/** @type {number} */ from, /** @type {number} */ n) => {
-      const copy = bytes.slice(at + from, at + from + n), end = copy.indexOf(0);
-      return new TextDecoder().decode(copy.subarray(0, end < 0 ? n : end));
-    };
-    const offset = new DataView(this.#memory.buffer).getBigUint64(at + 456, true);
-    const name = text(36, 160);
-    return new Slm2Error(STATUS_NAMES[status] ?? "UNKNOWN", `${where}: ${name === "" ? "" : name + ": "}${text(196, 256)}`,
-      { where, name, operation: text(4, 32), ...(offset === NEVER ? {} : { offset: Number(offset) }) });
+    const { code: _, message, ...details } = coreError(this.#memory, this.#c.slm2_web_error() >>> 0);
+    return new Slm2Error(STATUS_NAMES[status] ?? "UNKNOWN", `${where}: ${message}`, { where, ...details });
   }
 
   /** How many bytes from the start of a file the header takes. @param {Uint8Array} first at least 8 bytes

@@ -51,6 +51,7 @@ import { AS_IT_PAYS, CHANNELS, EVENT, FINISHES, GENERATE_FLAG, GENERATE_HEAD, KI
  */
 
 const UTF8 = new TextEncoder();
+const NEVER = 0xffffffffffffffffn; /* the offset of an error that has none */
 const argument = (/** @type {string} */ message, details = {}) => new Slm2Error("ARGUMENT", message, details);
 
 /** @param {Uint8Array} bytes */
@@ -238,7 +239,7 @@ function failed(c) {
   const status = c.u32();
   c.u32();
   const offset = c.u64(), operation = c.text(), name = c.text(), message = c.text();
-  const details = { operation, name, ...(offset === 0xffffffffffffffffn ? {} : { offset: Number(offset) }) };
+  const details = { operation, name, ...(offset === NEVER ? {} : { offset: Number(offset) }) };
   return { error: new Slm2Error(STATUS_NAMES[status] ?? "UNKNOWN", name === "" ? message : `${name}: ${message}`, details) };
 }
 
@@ -290,7 +291,7 @@ export function coreError(memory, at) {
     const part = bytes.subarray(from, from + n), end = part.indexOf(0);
     return new TextDecoder().decode(part.subarray(0, end < 0 ? n : end));
   };
-  const name = text(36, 160), message = text(196, 256);
+  const name = text(36, 160), message = text(196, 256), offset = view.getBigUint64(456, true);
   return { code: STATUS_NAMES[view.getUint32(0, true)] ?? "UNKNOWN", message: name === "" ? message : `${name}: ${message}`,
-    operation: text(4, 32), name };
+    operation: text(4, 32), name, ...(offset === NEVER ? {} : { offset: Number(offset) }) };
 }

@@ -11,9 +11,10 @@
  * The page asks {id, op, args}; answers are {id, say} for progress, {id, need} for a convert worker, {id, value} or
  * {id, error}. {abort: id} aborts. store.js is the other side.
  */
-import { CHUNK, Core, hex } from "./core.js";
+import { CHUNK, Core } from "./core.js";
 import { Slm2Error } from "./error.js";
 import { serve } from "./mailbox.js";
+import { hex } from "./messages.js";
 import { Folder, readAt, writeAt } from "./opfs.js";
 import { CONTROL, WORD } from "./protocol.js";
 import { fileSource, urlSource } from "./source.js";
