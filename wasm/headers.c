@@ -35,7 +35,7 @@ static slm2_status need(const uint8_t *file, uint32_t n, uint64_t file_bytes, ui
 }
 
 uint32_t slm2_web_header_need(uint32_t at, uint32_t n, uint64_t file_bytes, uint32_t out) {
-  uint64_t header, bytes;
+  uint64_t header = 0, bytes = 0;
   SLM2_TRY(slm2_web_check_range("at", at, n, 1));
   SLM2_TRY(slm2_web_check_range("out", out, 8, 1));
   SLM2_TRY(need(slm2_web_at(at), n, file_bytes, &header, &bytes));
@@ -45,7 +45,7 @@ uint32_t slm2_web_header_need(uint32_t at, uint32_t n, uint64_t file_bytes, uint
 
 /* The header of a prefix that is long enough for everything here. */
 static slm2_status parse(uint32_t at, uint32_t n, uint64_t file_bytes, slm2_header *out) {
-  uint64_t header, bytes;
+  uint64_t header = 0, bytes = 0;
   SLM2_TRY(slm2_web_check_range("at", at, n, SLM2_SECTION_ALIGN));
   SLM2_TRY(need(slm2_web_at(at), n, file_bytes, &header, &bytes));
   if (n < bytes)
