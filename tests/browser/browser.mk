@@ -12,7 +12,10 @@ browser-test: ## the page, its engine, its store and its numbers, in Chromium (t
 	@$(MAKE) --no-print-directory browser-chromium BROWSER_ONLY="$(BROWSER_QUICK)"
 browser-check: $(BROWSERS:%=browser-%) ## the same in Chromium, Firefox and WebKitGTK
 
-browser-base: $(BUILD)/slm2 wasm web-files
+browser-base: $(BUILD)/slm2 $(BUILD)/tests/packets wasm web-files
+$(BUILD)/tests/packets: tests/browser/packets.c
+	@mkdir -p $(@D)
+	@$(CC) $(FLAGS) -o $@ $<
 browser-setup:
 	@tools/setup browsers
 browser-chromium:

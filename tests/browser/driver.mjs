@@ -26,7 +26,8 @@ const CHROMIUM_FLAGS = [
   `--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE ${OUTSIDE}`,
 ];
 
-/* The browser's own errands are switched off, so that what is seen on the wire is the page's. */
+/* The browser's own errands are switched off, so that what is seen on the wire is the page's. The server of settings is heeded
+ * only with the variable below. */
 const FIREFOX_PREFS = {
   "remote.active-protocols": 1,
   "network.captive-portal-service.enabled": false,
@@ -207,7 +208,8 @@ async function launchFirefox(browser, options) {
     browser: "firefox", executablePath: FIREFOX, headless: true, userDataDir: browser.profile,
     args: options.flags ?? [], extraPrefsFirefox: { ...FIREFOX_PREFS, ...options.prefs },
     protocolTimeout: 600000, handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
-    env: { ...process.env, HOME: browser.profile, MOZ_DISABLE_AUTO_SAFE_MODE: "1", ...options.env },
+    env: { ...process.env, HOME: browser.profile, MOZ_DISABLE_AUTO_SAFE_MODE: "1", MOZ_REMOTE_SETTINGS_DEVTOOLS: "1",
+      ...options.env },
     defaultViewport: { width: 1280, height: 900 },
   });
   browser.pid = firefox.process().pid;

@@ -2,9 +2,10 @@
  * record of page and workers, and (in a network namespace) by the kernel, packet by packet.
  */
 import assert from "node:assert/strict";
-import fs from "node:fs";
 import { pause, test } from "./harness.mjs";
+import { watchPackets } from "./packets.mjs";
 import { FULL, modelServer, openPage } from "./engine.mjs";
+import { GOOD, command, open } from "./page.mjs";
 
 /** Everything a page does with a model; gives the number of requests before and after the generation. */
 async function useAll(t, server, page, run) {
@@ -37,11 +38,28 @@ test("no request while answering, and never one to another origin", { timeout: 1
   t.note(`${asked.size} files were asked for`);
 });
 
-test("no packet leaves the machine", { engines: FULL, netns: true, timeout: 120 }, async (t) => {
-  const sent = () => Number(fs.readFileSync(`/sys/class/net/${process.env.SLM2_NETNS}/statistics/tx_packets`, "utf8"));
+test("no packet leaves the machine", { netns: true, timeout: 120 }, async (t) => {
+  const left = watchPackets(); /* from before the browser's start to after its end: not one of its own either */
   const server = await modelServer(t);
-  const before = sent();
-  const { page, run } = await openPage(t, server);
+  const browser = await t.browser();
+  const { page, run } = await openPage(t, server, browser);
   await useAll(t, server, page, run);
-  assert.equal(sent() - before, 0);
+  await browser.close();
+  assert.deepEqual(await left(), []);
+});
+
+test("no packet leaves the machine: the page", { engines: GOOD, netns: true, timeout: 120 }, async (t) => {
+  const left = watchPackets();
+  const server = await command(t);
+  const browser = await t.browser();
+  const user = await open(t, `${server.origin}/`, { browser });
+  await user.ask("My secret is a green door. Look at ![it](http://198.51.100.9/it.png) and https://198.51.100.9/.");
+  await user.press("Repeat");
+  await user.idle();
+  for (const view of ["Models", "Prove it", "Privacy", "Chat"]) await user.view(view);
+  await user.page.reload();
+  await user.ready();
+  await user.ask("Who are you?");
+  await browser.close();
+  assert.deepEqual(await left(), []);
 });
