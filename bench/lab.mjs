@@ -7,14 +7,17 @@
  * file, with a tokenizer), LAB_BROWSERS ("chromium firefox"), LAB_PEER=none, LAB_SOAK (minutes of prompting afterwards; 0),
  * LAB_ONLY=soak, LAB_MINUTES (a run that ends after about so many: wllama gets prompts of half the length, simd runs with all
  * cores only, and what does not fit is left out and named), COMPILER and FLAGS (for the table).
+ *
+ * What was measured is in BUILD/lab/<date>-browser.part.csv after every turn; a run that comes to its end renames it.
  */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { arch, cpus, platform } from "node:os";
+import { arch, platform } from "node:os";
 import { join, resolve } from "node:path";
 import { launch } from "../tests/browser/driver.mjs";
 import * as proc from "../tests/browser/proc.mjs";
 import { CSP, serve } from "../tests/browser/server.mjs";
-import { MiB, Samples, busyShare, cores, csvLine, median, minorFaults, number, reason, run, verdict } from "./lab/figures.mjs";
+import { MiB, Samples, busyShare, cores, median, minorFaults, number, reason, run } from "./lab/figures.mjs";
+import { csv, labText, peerText } from "./lab/report.mjs";
 import { soak } from "./lab/soak.mjs";
 
 const [, , slm2, build] = process.argv;
@@ -30,11 +33,15 @@ const soakMinutes = Number(env.LAB_SOAK ?? 0);
 const work = join(build, "lab");
 const peerVersion = "3.13.0", nativeVersion = "3.22.1";
 const CONTEXT = 560, TOKENS = quick ? 8 : 32, STOPS = quick ? 10 : 100, RECOVERIES = quick ? 1 : 3;
+const AGAIN = 10, SETTLE = quick ? 20 : 60, STEPS = quick ? 40 : 500, READ_MS = quick ? 100 : 400;
+const SETTLED = 1.1; /* times what a step takes in the end */
+const RELOAD_MS = 5000; /* after a reload, before its memory is read */
 const PEER_PROMPT = brief || quick ? 64 : 128, PEER_TOKENS = quick ? 4 : 8;
 const counts = [...new Set([1, cores])];
 const browsers = (env.LAB_BROWSERS ?? "chromium firefox").split(" ");
 const say = (text) => process.stderr.write(`${((Date.now() - began) / 1000).toFixed(0).padStart(4)} s  ${text}\n`);
 const samples = new Samples(), notes = [], busy = [];
+let failed = false; /* a part of slm2's own */
 
 /* --- models and peers ---------------------------------------------------------------- */
 
@@ -81,7 +88,7 @@ if (peers.wllama || peers.native) {
   if (env.LAB_MODEL) rmSync(gguf, { force: true });
   makeFile(gguf, (path) => run(slm2, ["convert", model, path]));
 }
-const config = JSON.parse(run(slm2, ["inspect", model, "--json"])).config;
+const { config, tensor_bytes: tokenBytes } = JSON.parse(run(slm2, ["inspect", model, "--json"]));
 const ids = (n) => Array.from({ length: n }, (_, i) => (i + 1) * 2654435761 % config.vocab); /* as `slm2 bench` takes them */
 const server = await serve({ build, models: { "model.slm2": model, "peer.gguf": gguf },
   folders: { lab: "bench/lab", peer: join(work, "node_modules/@wllama/wllama") } });
@@ -104,13 +111,25 @@ async function go(page, name) {
 
 /** The process with most memory of its own among those that run pages: the page's. */
 const renderer = (browser) => browser.renderers().map(proc.memory).sort((a, b) => b.anonymous - a.anonymous)[0];
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** A new page in place of the one before, whose process has ended first: what it held must not be counted again. */
+async function renew(lab) {
+  const page = await lab.browser.newPage(), before = lab.pid;
+  await Promise.race([lab.page?.close(), sleep(10000)]);
+  for (let i = 0; before && i < 100 && lab.browser.renderers().includes(before); i++) await sleep(50);
+  await go(page, "slm2");
+  Object.assign(lab, { page, call: (which, ...args) => page.evaluate((w, given) => globalThis.run[w](...given), which, args) });
+}
 
 /** A browser with the model in its store, and slm2's page. */
 async function begin(name) {
   say(`${name}: first visit`);
-  const browser = await launch(name), lab = { name, browser, version: browser.version };
+  const browser = await launch(name);
+  const lab = { name, browser, version: browser.version.replace(/^\w+\//, ""), turns: 0, reused: 0, asked: 0, modules: new Map(),
+    page: null, pid: 0 };
   const start = performance.now();
-  Object.assign(lab, await open(browser, "slm2"));
+  await renew(lab);
   const visit = performance.now() - start;
   lab.empty = renderer(browser).anonymous;
   const { ms: create } = await lab.call("create", {});
@@ -120,59 +139,103 @@ async function begin(name) {
   note(lab, "auto", cores, "import", stored.bytes / 1000 / stored.ms);
   const load = await lab.call("load", lab.id, { context: CONTEXT });
   note(lab, "auto", cores, "first_visit", visit + create + load.ms);
-  const { kind, threads, trials } = load.chosen;
+  lab.pid = renderer(browser).pid;
+  const { kind, threads, trials, gains } = load.chosen;
   notes.push(`${name} ${lab.version}: of its own accord ${kind} with ${threads} thread(s); trials `
-    + trials.map((t) => `${t.kind} ${number(t.ms)} ms`).join(", "));
+    + trials.map((t) => `${t.kind} ${number(t.ms)} ms`).join(", ")
+    + gains.slice(1).map((g) => `, ${g.threads} threads ${number(g.gain)} x`).join(""));
   for (let i = 0; i < (quick ? 1 : 3); i++) {
     const { ms, bytes } = await lab.call("verify", lab.id);
     note(lab, "auto", cores, "verify", bytes / 1000 / ms);
   }
-  lab.kinds = ["relaxed", "simd", "scalar"];
-  for (const module of lab.kinds)
+  for (const module of ["relaxed", "simd", "scalar"])
     for (const ms of (await lab.call("compile", module, 3)).ms) note(lab, module, 1, "compile", ms);
+  lab.tells = (await lab.call("watched")).tasks !== null;
   return lab;
 }
 const note = (lab, runner, threads, metric, value) => samples.add(lab.name, runner, threads, metric, value);
 
-/** A fresh page with the model loaded, from the store. */
-async function ready(lab, kind, threads) {
-  const start = performance.now();
-  await go(lab.page, "slm2");
-  const visit = performance.now() - start;
+/** The engine of a page that has none yet, with the model from the store. */
+async function load(lab, kind, threads) {
   await lab.call("create", kind === "auto" ? {} : { module: kind, threads });
   const loaded = await lab.call("load", lab.id, { context: CONTEXT });
   if (!loaded.sealed) throw new Error(`${lab.name}: the model was verified again`);
+  lab.modules.set(loaded.chosen.kind, loaded.chosen.sha256);
+  return loaded;
+}
+
+/** The same in a fresh page. */
+async function ready(lab, kind, threads) {
+  await renew(lab);
+  const before = lab.pid, loaded = await load(lab, kind, threads);
   note(lab, kind, threads, "load", loaded.ms);
-  return { ...loaded, visit };
+  lab.pid = renderer(lab.browser).pid;
+  lab.turns++;
+  if (lab.pid === before) lab.reused++;
+  return loaded;
 }
 
 /* --- one turn of each ------------------------------------------------------------------ */
 
+/** An answer, and the minor page faults of the page's process meanwhile. */
+async function faulting(lab, n, tokens) {
+  const before = minorFaults(lab.pid), answer = await lab.call("speed", ids(n), tokens);
+  return { ...answer, faults: minorFaults(lab.pid) - before };
+}
+
 /** Speed, memory and page faults of one module at one count of threads. */
 async function takeSlm2(lab, kind, threads, { long = true } = {}) {
-  const { plan } = await ready(lab, kind, threads);
-  const runs = [];
-  for (let i = 0; i < 2; i++) { /* the first one touches memory that was never used, and code not compiled to its best */
-    const { pid } = renderer(lab.browser), before = minorFaults(pid);
-    const answer = await lab.call("speed", ids(long || i === 1 ? 128 : 32), i === 0 ? 2 : TOKENS);
-    runs.push({ ...answer, faults: minorFaults(pid) - before });
-  }
-  const last = runs.at(-1);
-  note(lab, kind, threads, "prefill128", 128000 / last.prefillMs);
-  note(lab, kind, threads, "decode", 1000 * (last.completionTokens - 1) / last.decodeMs);
-  note(lab, kind, threads, "first_token128", last.firstMs);
+  const { plan } = await ready(lab, kind, threads), asked = lab.page.requests.length;
+  const one = await faulting(lab, long ? 128 : 32, 2); /* memory that was never used, and code not compiled to its best */
+  const two = await faulting(lab, 128, TOKENS);
+  note(lab, kind, threads, "prefill128", 128000 / two.prefillMs);
+  note(lab, kind, threads, "decode", 1000 * (two.completionTokens - 1) / two.decodeMs);
+  note(lab, kind, threads, "first_token128", two.firstMs);
   if (!long) return;
-  const [one, two] = runs;
   note(lab, kind, threads, "prefill128_first", 128000 / one.prefillMs);
   note(lab, kind, threads, "faults_first", one.faults);
   note(lab, kind, threads, "faults_second", two.faults);
-  note(lab, kind, threads, "prefill512", 512000 / (await lab.call("speed", ids(512), 1)).prefillMs);
-  const { anonymous } = renderer(lab.browser), { same, heap } = await lab.call("constant");
+  const new512 = await faulting(lab, 512, 1), old512 = threads === cores ? await faulting(lab, 512, 1) : new512;
+  note(lab, kind, threads, "prefill512", 512000 / old512.prefillMs);
+  if (threads === cores) {
+    note(lab, kind, threads, "prefill512_first", 512000 / new512.prefillMs);
+    note(lab, kind, threads, "faults512_first", new512.faults);
+    note(lab, kind, threads, "faults512_second", old512.faults);
+  }
+  lab.asked += lab.page.requests.length - asked;
+  const { anonymous } = proc.memory(lab.pid), { same, heap } = await lab.call("constant");
   if (!same) throw new Error(`${lab.name}: the memory has another size than when it was made`);
   note(lab, kind, threads, "rss", anonymous / 1e6);
   note(lab, kind, threads, "plan", plan.total / 1e6);
   note(lab, kind, threads, "beyond", (anonymous - plan.file - plan.kv * 513 / plan.context) / MiB);
   if (heap !== null) note(lab, kind, threads, "js_heap", heap / MiB);
+  if (threads === cores) await takeReload(lab);
+}
+
+/** A reload of the page, a load and an answer: whether the page stays smooth, and what its process holds some seconds later. */
+async function takeReload(lab) {
+  await lab.page.reload();
+  await lab.page.waitFor(() => Boolean(globalThis.run));
+  await lab.call("watch");
+  await load(lab, "relaxed", cores);
+  const { heap } = await lab.call("constant");
+  await lab.call("speed", ids(64), TOKENS);
+  const { gap, tasks } = await lab.call("watched");
+  note(lab, "relaxed", cores, "frame_gap", gap);
+  if (heap !== null) note(lab, "relaxed", cores, "js_heap_loaded", heap / MiB);
+  if (tasks !== null) {
+    note(lab, "relaxed", cores, "long_tasks", tasks.length);
+    note(lab, "relaxed", cores, "longest_task", Math.max(0, ...tasks));
+  }
+  await sleep(RELOAD_MS);
+  note(lab, "relaxed", cores, "rss_reload", renderer(lab.browser).anonymous / 1e6);
+}
+
+/** What this engine reads when it does nothing else. */
+async function takeReading(lab) {
+  const { page, call } = await open(lab.browser, "read");
+  for (const { threads, streams, rate } of await call("read", cores, READ_MS)) note(lab, `read${streams}`, threads, "bandwidth", rate / 1e9);
+  await page.close();
 }
 
 const prompts = []; /* more than one, as an answer that is not valid UTF-8 fails */
@@ -192,7 +255,7 @@ function within(ms, promise) {
     setTimeout(() => fail(new Error(`not done after ${ms / 1000} s`)), ms);
   })]);
 }
-const STOPS_MOST_MS = brief ? 40000 : 300000;
+const STOPS_MOST_MS = brief ? 60000 : 300000;
 const PEER_MOST_MS = brief ? 70000 : 300000;
 
 const wllamas = new Map(); /* threads -> page */
@@ -230,7 +293,13 @@ async function takeWllama(threads, needed) {
 }
 
 let release = "";
+/** llama.cpp, and with all cores what memory gives. */
 function takeNative(threads) {
+  if (threads === cores) {
+    const { bandwidth } = JSON.parse(run(slm2, ["bench", model, "--quick", "--prefill", "1", "--decode", "0", "--tokens", "1", "--json"]));
+    for (const one of bandwidth) samples.add("native", "slm2 bench", one.threads, "bandwidth", one.bytes_per_second / 1e9);
+  }
+  if (!peers.native) return;
   try {
     const out = run(process.execPath, ["bench/llamacpp.mjs", resolve(gguf), threads, CONTEXT, "128", "128", TOKENS].map(String),
       { NODE_LLAMA_CPP: resolve(work), SLM2_BENCH_VOCAB: String(config.vocab) }, PEER_MOST_MS);
@@ -244,13 +313,24 @@ function takeNative(threads) {
   }
 }
 
-/** What a visitor who comes back waits for, the choice of the module included; then the same with the choice made. */
+/** What a visitor who comes back waits for, the choice of the module included; then the same with the choice made, and how long
+ * the module takes to come to its speed. Then the same model in one page again and again. */
 async function takeStarts(lab) {
   for (const kind of ["auto", "relaxed"])
     for (let i = 0; i < (quick ? 1 : 3); i++) {
       const { ms } = await ready(lab, kind, cores);
-      note(lab, kind, cores, "ttft", ms + (await lab.call("speed", ids(1), 1)).firstMs);
+      const { firstMs, steps } = await lab.call("settle", ids(1)[0], kind === "auto" ? 2 : SETTLE);
+      note(lab, kind, cores, "ttft", ms + firstMs);
+      if (kind === "auto") continue;
+      const late = median(steps.slice(-steps.length / 3)), at = steps.findIndex((step) => step <= SETTLED * late);
+      note(lab, kind, cores, "step_first", steps[0]);
+      note(lab, kind, cores, "step_late", late);
+      note(lab, kind, cores, "settle_steps", at);
+      note(lab, kind, cores, "settle", steps.slice(0, at).reduce((sum, step) => sum + step, 0));
     }
+  for (const ms of await lab.call("again", lab.id, { context: CONTEXT }, AGAIN)) note(lab, "relaxed", cores, "load_again", ms);
+  await sleep(RELOAD_MS);
+  note(lab, "relaxed", cores, "rss_again", renderer(lab.browser).anonymous / 1e6);
 }
 
 /** Stops and recoveries, with the module that the page would take. */
@@ -270,20 +350,48 @@ async function takeStops(lab) {
   }
 }
 
+/** Some hundred greedy steps: the same tokens and log-probabilities as the command's. */
+async function takeSteps(labs) {
+  const given = ids(32);
+  const native = JSON.parse(run(slm2, ["run", model, "--ids", given.join(","), "--max-tokens", STEPS, "--temperature", 0, "--seed", 1,
+    "--context", CONTEXT, "--kv", "f16", "--threads", cores, "--json"].map(String)).trim().split("\n").pop());
+  for (const lab of labs) {
+    await ready(lab, "relaxed", cores);
+    const { completionTokens: n, digest } = await lab.call("steps", given, STEPS);
+    lab.steps = { n, digest, equal: digest === native.digest };
+    if (!lab.steps.equal) failed = true;
+  }
+}
+
 /* --- the run --------------------------------------------------------------------------- */
+
+/** A part of slm2's own; one that fails or does not end is told, and the run goes on without it. */
+async function part(name, ms, work) {
+  try {
+    await within(ms, work());
+  } catch (error) {
+    failed = true;
+    notes.push(`${name}: ${reason(error)}`);
+    say(`${name}: ${reason(error)}`);
+  }
+  save();
+}
+const PART_MOST_MS = 240000;
 
 /** A turn of everything, with some threads. */
 async function takeTurn(labs, threads, longest) {
   for (const lab of labs) {
     busy.push(busyShare());
-    await takeSlm2(lab, "relaxed", threads);
-    if (lab.name === "chromium" && peers.native) takeNative(threads);
+    const name = `${lab.name}, ${threads} thread(s)`;
+    await part(name, PART_MOST_MS, () => takeSlm2(lab, "relaxed", threads));
+    if (lab.name === "chromium") takeNative(threads);
     if (lab.name === "chromium" && peers.wllama) {
       const start = Date.now();
       await takeWllama(threads, longest.get(threads) ?? 0);
       longest.set(threads, Math.max(longest.get(threads) ?? 0, Date.now() - start));
     }
-    if (!brief || threads === cores) await takeSlm2(lab, "simd", threads, { long: false });
+    if (!brief || threads === cores) await part(`${name}, simd`, PART_MOST_MS, () => takeSlm2(lab, "simd", threads, { long: false }));
+    if (threads === cores) await part(`${name}, reading`, PART_MOST_MS, () => takeReading(lab));
   }
 }
 
@@ -296,8 +404,8 @@ async function takeAll(labs) {
   for (const lab of labs) {
     say(`${lab.name}: starts, stops, recovery`);
     busy.push(busyShare());
-    await takeStarts(lab);
-    await within(STOPS_MOST_MS, takeStops(lab)).catch((error) => notes.push(`${lab.name}, stops and recovery: ${reason(error)}`));
+    await part(`${lab.name}, starts`, PART_MOST_MS, () => takeStarts(lab));
+    await part(`${lab.name}, stops and recovery`, STOPS_MOST_MS, () => takeStops(lab));
   }
   const longest = new Map(); /* milliseconds of a turn of wllama, by threads */
   for (let round = 1; round <= rounds; round++)
@@ -306,12 +414,16 @@ async function takeAll(labs) {
       if (late(20000)) notes.push(`round ${round}, ${threads} thread(s): left out for time`);
       else await takeTurn(labs, threads, longest);
     }
-  for (const lab of labs.filter(() => !late(25000))) {
-    await ready(lab, "scalar", cores);
-    const { prefillMs, completionTokens, decodeMs } = await lab.call("speed", ids(16), 3);
-    note(lab, "scalar", cores, "prefill16", 16000 / prefillMs);
-    note(lab, "scalar", cores, "decode", 1000 * (completionTokens - 1) / decodeMs);
-  }
+  say("equal steps; scalar");
+  if (late(60000)) notes.push("equal steps, scalar: left out for time");
+  else await part("equal steps", PART_MOST_MS, () => takeSteps(labs));
+  for (const lab of labs.filter(() => !late(25000)))
+    await part(`${lab.name}, scalar`, PART_MOST_MS, async () => {
+      await ready(lab, "scalar", cores);
+      const { prefillMs, completionTokens, decodeMs } = await lab.call("speed", ids(16), 3);
+      note(lab, "scalar", cores, "prefill16", 16000 / prefillMs);
+      note(lab, "scalar", cores, "decode", 1000 * (completionTokens - 1) / decodeMs);
+    });
   busy.push(busyShare());
 }
 
@@ -332,125 +444,36 @@ async function takeSoak() {
 
 /* --- what it gave ---------------------------------------------------------------------- */
 
-const of = (name, kind, threads, metric) => samples.median(name, kind, threads, metric);
-
-/** The rows of PEERS.md: what, value, floor, goal; less is better where the floor is above the goal. */
-function rowsOf({ name }) {
-  const rows = [];
-  const ours = (threads, metric) => of(name, "relaxed", threads, metric);
-  for (const threads of counts) {
-    const by = (peer, kind, metric) => ours(threads, metric) / of(peer, kind, threads, metric);
-    const n = `${threads} thread${threads > 1 ? "s" : ""}`;
-    if (name === "chromium") {
-      rows.push([`decode q8 / wllama, ${n}`, by(name, "wllama", "decode"), 5, 6]);
-      rows.push([`prefill 128 q8 / wllama, ${n}`, by(name, "wllama", "prefill128"), 10, 15]);
-      rows.push([`decode q8 / native llama.cpp, ${n}`, by("native", "llama.cpp", "decode"), 0.8, 1]);
-      rows.push([`prefill 128 q8 / native llama.cpp, ${n}`, by("native", "llama.cpp", "prefill128"), NaN, 1]);
-    } else {
-      rows.push([`decode q8 / Chromium, ${n}`, by("chromium", "relaxed", "decode"), 0.65, 0.85]);
-      rows.push([`prefill 128 q8 / Chromium, ${n}`, by("chromium", "relaxed", "prefill128"), 0.65, 0.85]);
-    }
-  }
-  rows.push(["warm start to READY, module chosen anew, seconds", of(name, "auto", cores, "load") / 1000, 1.2, 0.8]);
-  rows.push(["warm start to READY, module known, seconds", ours(cores, "load") / 1000, 1.2, 0.8]);
-  rows.push(["respawn after the engine broke, to READY, seconds", ours(cores, "respawn") / 1000, 1.2, 0.8]);
-  rows.push(["renderer beyond file, keys and values, MiB", ours(cores, "beyond"), 96, 64]);
-  return rows;
-}
-
-const table = [];
-const print = (text) => {
-  table.push(text);
-  console.log(text);
-};
-function printRows(lab) {
-  const cells = (values, width) => values.map((x) => (typeof x === "string" ? x : number(x)).padStart(width)).join("");
-  print("");
-  print(`${lab.name} ${lab.version}`.padEnd(58) + cells(["floor", "goal", "here"], 8));
-  for (const [what, value, floor, goal] of rowsOf(lab)) {
-    print(`${what.padEnd(58)}${cells([floor, goal, value], 8)}  ${verdict(value, floor, goal)}`);
-  }
-  const least = (kind, threads, metric) => Math.min(...samples.values(lab.name, kind, threads, metric));
-  const lines = [["import from this machine, MB/s", "auto", cores, "import"], ["verify, MB/s", "auto", cores, "verify"],
-    ["first visit to READY without the import, ms", "auto", cores, "first_visit"],
-    ...["relaxed", "simd", "scalar"].map((kind) => [`compile ${kind}, ms`, kind, 1, "compile"]),
-    ...counts.flatMap((threads) => ["relaxed", "simd"].flatMap((kind) => [["prefill128", "tok/s"], ["prefill512", "tok/s"],
-      ["decode", "tok/s"], ["first_token128", "ms"]].map(([metric, unit]) => [`${metric} ${kind}, ${threads} thread(s), ${unit}`, kind,
-      threads, metric]))),
-    ["prefill16 scalar, tok/s", "scalar", cores, "prefill16"], ["decode scalar, tok/s", "scalar", cores, "decode"],
-    ["prefill 128, first after a load, tok/s", "relaxed", cores, "prefill128_first"],
-    ["minor page faults of it", "relaxed", cores, "faults_first"],
-    ["minor page faults of the second one", "relaxed", cores, "faults_second"],
-    ["load to first token of a one-token prompt, ms", "relaxed", cores, "ttft"],
-    ...counts.flatMap((threads) => ["stop_left", "stop_left_prefill", "stop_left_decode", "stop_done"]
-      .map((metric) => [`${metric}, ${threads} thread(s), ms`, "relaxed", threads, metric])),
-    ["the page hears of a broken engine, ms", "relaxed", cores, "poison_noticed"],
-    ["renderer, MB", "relaxed", cores, "rss"], ["planned, MB", "relaxed", cores, "plan"],
-    ["JavaScript heap, MiB", "relaxed", cores, "js_heap"]];
-  print(" ".repeat(58) + cells(["median", "least", "most"], 9) + "   n");
-  for (const [what, ...key] of lines) {
-    const n = samples.values(lab.name, ...key).length;
-    if (n === 0) continue;
-    print(what.padEnd(58) + cells([of(lab.name, ...key), least(...key), samples.most(lab.name, ...key)], 9) + String(n).padStart(4));
-  }
-  print(`renderer of a page with nothing: ${number(lab.empty / MiB, 1)} MiB`);
-}
-
-function printPeers() {
-  for (const [name, kind, what] of [["chromium", "wllama", `wllama, prompts of ${PEER_PROMPT}`], ["native", "llama.cpp",
-    `llama.cpp ${release} natively, prompts of 128`]])
-    for (const threads of counts) {
-      const [prefill, decode, load] = ["prefill128", "decode", "load"].map((metric) => of(name, kind, threads, metric));
-      if (Number.isNaN(decode)) continue;
-      print(`${what}, ${threads} thread(s): prefill ${number(prefill)} tok/s, decode ${number(decode)} tok/s`
-        + `${Number.isNaN(load) ? "" : `, load ${number(load, 0)} ms`}; median of ${samples.values(name, kind, threads, "decode").length}`);
-    }
-}
-
-function commitOf() {
-  try {
-    const changed = run("git", ["status", "--porcelain", "--untracked-files=no"]).trim();
-    return run("git", ["rev-parse", "--short", "HEAD"]).trim() + (changed ? "+" : "");
-  } catch {
-    return "unknown";
-  }
-}
-
-function csv(labs) {
-  const unknown = "unknown", cpu = cpus()[0]?.model.trim() ?? unknown;
-  const about = [`${cores} vCPU`, cpu, env.COMPILER ?? unknown, env.FLAGS ?? unknown, commitOf()];
-  let out = "machine,cpu,compiler,flags,commit,runner,profile,threads,metric,value,peer,ratio,engine\n";
-  for (const [name, kind, threads, metric] of samples.keys()) {
-    const lab = labs.find((one) => one.name === name);
-    if (!lab || kind === "wllama") continue;
-    const value = of(name, kind, threads, metric), engine = `${name} ${lab.version}`;
-    const line = (peer, theirs) => csvLine([...about, `slm2 ${kind}${peer}`, "q8", threads, metric, value, theirs, value / theirs, engine]);
-    const wllama = of(name, "wllama", threads, metric), native = of("native", "llama.cpp", threads, metric);
-    out += line(Number.isNaN(wllama) ? "" : ` / wllama ${peerVersion}`, wllama);
-    if (!Number.isNaN(native)) out += line(` / native llama.cpp ${release}`, native);
-    if (!metric.startsWith("stop_")) continue;
-    out += csvLine([...about, `slm2 ${kind}`, "q8", threads, `${metric}_most`, samples.most(name, kind, threads, metric), NaN, NaN, engine]);
-  }
-  return out;
-}
-
+const day = new Date().toISOString().slice(0, 10), kept = join(work, `${day}-browser.part.csv`);
 const labs = [];
+
+/** All figures so far, whole or not at all. */
+function save() {
+  writeFileSync(`${kept}.new`, csv({ samples, peerVersion, release }, labs));
+  renameSync(`${kept}.new`, kept);
+}
+
+function report() {
+  const all = { samples, counts, tokenBytes, prompt: PEER_PROMPT, release };
+  const table = [...labs.flatMap((lab) => labText(all, lab)), ...peerText(all), ...notes];
+  const others = median(busy), quiet = others < 0.1;
+  if (!quiet) table.push(`the machine was busy (${(100 * others).toFixed(0)} % with other work): these figures are not for publishing`);
+  if (failed) table.push("a part of slm2's failed: these figures are not for publishing");
+  console.log(table.join("\n"));
+  const folder = quiet && !failed && !env.LAB_MODEL && rounds >= 3 && !quick ? "bench/results" : work;
+  mkdirSync(folder, { recursive: true });
+  save();
+  renameSync(kept, join(folder, `${day}-browser.csv`));
+  writeFileSync(join(work, `${day}-browser.txt`), table.join("\n") + "\n");
+  console.log(`wrote ${join(folder, `${day}-browser.csv`)}`);
+}
+
 if (env.LAB_ONLY !== "soak") {
   for (const name of browsers) labs.push(await begin(name));
   const all = takeAll(labs);
   if (brief) await within(limit - (Date.now() - began) + 20000, all).catch((error) => notes.push(`the run: ${reason(error)}`));
   else await all;
-  for (const lab of labs) printRows(lab);
-  printPeers();
-  for (const text of notes) print(text);
-  const others = median(busy), quiet = others < 0.1;
-  if (!quiet) print(`the machine was busy (${(100 * others).toFixed(0)} % with other work): these figures are not for publishing`);
-  const publish = quiet && !env.LAB_MODEL && rounds >= 3 && !quick;
-  const folder = publish ? "bench/results" : work, day = new Date().toISOString().slice(0, 10);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, `${day}-browser.csv`), csv(labs));
-  writeFileSync(join(work, `${day}-browser.txt`), table.join("\n") + "\n");
-  console.log(`wrote ${join(folder, `${day}-browser.csv`)}`);
+  report();
   await its?.close();
   for (const { browser, page, name } of labs) {
     const errors = page.unexpected();

@@ -27,7 +27,7 @@ export class Samples {
   }
   values(browser, runner, threads, metric) { return this.#all.get(JSON.stringify([browser, runner, threads, metric])) ?? []; }
   median(...key) { return median(this.values(...key)); }
-  most(...key) { return Math.max(...this.values(...key)); }
+  most(...key) { return Math.max(...this.values(...key)); } /* -Infinity of none */
   keys() { return [...this.#all.keys()].map((key) => JSON.parse(key)); }
 }
 
@@ -48,10 +48,10 @@ export function minorFaults(pid) {
 
 export const number = (x, digits = 2) => (Number.isFinite(x) ? x.toFixed(digits) : "-");
 
-/** How a value stands; less is better where the floor is above the goal. */
+/** How a value stands; less is better where the floor is not below the goal. */
 export function verdict(value, floor, goal) {
   if (!Number.isFinite(value)) return "not measured";
-  const sign = goal < floor ? -1 : 1;
+  const sign = goal <= floor ? -1 : 1;
   if (sign * value >= sign * goal) return "goal";
   if (Number.isNaN(floor)) return "below the goal";
   return sign * value >= sign * floor ? "floor" : "BELOW THE FLOOR";

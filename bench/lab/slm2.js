@@ -51,7 +51,35 @@ function spin(until) {
   return performance.now();
 }
 
+/* What keeps the page's own thread from its frames: tasks of more than 50 ms, where the browser tells of them, and the longest
+ * time between two frames. Frames are asked for only while somebody watches. */
+const watch = { on: false, last: 0, gap: 0, /** @type {number[]} */ tasks: [] };
+const keep = (entries) => watch.tasks.push(...entries.map((entry) => entry.duration));
+const observer = PerformanceObserver.supportedEntryTypes.includes("longtask")
+  ? new PerformanceObserver((list) => keep(list.getEntries())) : null;
+observer?.observe({ type: "longtask" });
+function look() {
+  const now = performance.now();
+  watch.gap = Math.max(watch.gap, now - watch.last);
+  watch.last = now;
+  if (watch.on) requestAnimationFrame(look);
+}
+
 globalThis.run = {
+  /** Begins to watch. */
+  watch() {
+    observer?.takeRecords();
+    Object.assign(watch, { on: true, last: performance.now(), gap: 0, tasks: [] });
+    requestAnimationFrame(look);
+  },
+  /** What was seen since. tasks: milliseconds of each; null: this browser does not tell. */
+  async watched() {
+    const { gap } = watch;
+    watch.on = false;
+    await sleep(100);
+    keep(observer?.takeRecords() ?? []);
+    return { gap, tasks: observer ? watch.tasks : null };
+  },
   /** Of a module that is not compiled yet: a section that says nothing makes its bytes new each time. */
   async compile(kind, times) {
     const bytes = new Uint8Array(await (await fetch(`/wasm/slm2-${kind}.wasm`)).arrayBuffer());
@@ -81,6 +109,12 @@ globalThis.run = {
     return { ms, plan: value.plan, sealed: value.sealed, vocab: value.vocab, chosen: engine.capabilities.chosen,
       backend: value.backend };
   },
+  /** The same model again and again, each time with another memory. */
+  async again(id, shape, times) {
+    const out = [];
+    for (let i = 0; i < times; i++) out.push((await timed(() => engine.load(id, shape))).ms);
+    return out;
+  },
   async count(text) { return (await engine.count({ text })).tokens; },
   /** On an empty timeline. */
   async speed(ids, tokens) {
@@ -88,6 +122,23 @@ globalThis.run = {
     return answer({ ids, maxTokens: tokens });
   },
   prompt: (params) => answer(params),
+  /** What each of many steps takes, of a module that has run nothing yet. firstMs: to the first token. */
+  async settle(id, steps) {
+    const out = [];
+    let firstMs = 0;
+    while (out.length < steps) {
+      await engine.reset();
+      const one = await answer({ ids: [id], maxTokens: 2 });
+      firstMs ||= one.firstMs;
+      out.push(one.prefillMs, one.decodeMs);
+    }
+    return { firstMs, steps: out };
+  },
+  /** As `slm2 run --ids` answers. */
+  async steps(ids, maxTokens) {
+    await engine.reset();
+    return answer({ ids, maxTokens, ignoreEnd: false });
+  },
 
   /** Stops answers at random moments, half of them in the prompt. left: from the store of the cancel word to the moment when
    * the engine's state says that it has left its kernels; done: to the moment when the page has the answer's last event. */
@@ -139,7 +190,7 @@ globalThis.run = {
   /** Whether the memory has the size that it was made with. */
   constant() {
     const pages = engine.model.plan.pages, bytes = latest.deref().buffer.byteLength;
-    return { pages, same: bytes === pages * PAGE, heap: performance.memory?.usedJSHeapSize ?? null };
+    return { same: bytes === pages * PAGE, heap: performance.memory?.usedJSHeapSize ?? null };
   },
   close: () => engine.close(),
 };

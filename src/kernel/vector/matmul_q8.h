@@ -1,12 +1,15 @@
 /* kernel/vector/matmul_q8.h: [D11] on panels. A lane is a row; integer block sums are exact in any order, the f32 sum over
  * the blocks runs in order.
  *
- * kernel/<isa> defines how four int8 products are summed into a lane, in PARTS steps:
- *   PARTS 2 (16-bit pairs): even and odd bytes of the dwords are widened in their lane; dot(acc, w, a) adds a pair of products;
- *   PARTS 1 (byte products): dot(acc, w, a) adds all four at once.
- * HAVE_DOT4: dot4(acc, w, a) does that too, on dwords as they are, and gains for one token alone.
- * Where the instruction wants one factor unsigned (BIASED), the activations carry +128 and the sum starts at -128 times
- * the sum of the block's weights: exact, for every int8. */
+ * kernel/<isa> defines how four int8 products are summed into a lane, dot(acc, w, a), in PARTS steps:
+ *   PARTS 2 (pairs of 16 bits): even and odd bytes of the dwords in turn; weights are 256 times themselves, which costs one
+ *     operation each, and so is the sum, at most 256 * 516,128 < 2^31: it is shifted back, exactly;
+ *   PARTS 1 (byte products): all four at once.
+ * Where the instruction wants one factor without a sign:
+ *   BIASED: the activations carry +128, and a sum starts at -128 times the sum of the row's weights;
+ *   SIGNED: the activations are magnitudes, and the weight takes the sign. -w is ~w + 1, and the 1s of a block are the same for
+ *     every row: the sum starts at the magnitudes of the negative activations, and a weight costs one exclusive or.
+ * All exact, for every weight and activation in -127 .. 127. */
 #ifndef SLM2_KERNEL_VECTOR_MATMUL_Q8_H
 #define SLM2_KERNEL_VECTOR_MATMUL_Q8_H
 
@@ -22,17 +25,29 @@ INLINE vi dot(vi acc, vi w, vi a) {
 #ifndef BIASED
 #define BIASED 0
 #endif
+#ifndef SIGNED
+#define SIGNED 0
+#endif
 #define STEPS (GROUPS * PARTS)
 
+/* SIGNED: all ones in the bytes of negative activations. */
+INLINE vi sign_of(vi dwords) { return (vi)((vc)dwords < 0); }
 /* Part p of dwords of int8, ready to be a factor. */
-INLINE vi part_of(vi dwords, int p) {
+INLINE vi weight_part(vi dwords, int p) {
+  if (PARTS == 1) return dwords;
+  return p == 0 ? (vi)((vs)dwords << 8) : dwords & (int32_t)0xff00ff00;
+}
+INLINE vi activation_part(vi dwords, int p) {
+  if (BIASED) return dwords ^ (int32_t)0x80808080;
+  if (SIGNED) return (vi)((vc)(dwords ^ sign_of(dwords)) - (vc)sign_of(dwords));
   if (PARTS == 1) return dwords;
   return p == 0 ? (vi)((vs)((vs)dwords << 8) >> 8) : (vi)((vs)dwords >> 8);
 }
-INLINE vi activation_part(vi dwords, int p) { return BIASED ? dwords ^ (int32_t)0x80808080 : part_of(dwords, p); }
+INLINE vi signed_weight(vi w, vi sign) { return SIGNED ? w ^ sign : w; }
+INLINE vf block_sum(vi sum) { return to_float(PARTS == 2 ? sum >> 8 : sum); }
 
-/* Block sums start here. */
-INLINE void start_sums(vi start[MAX_NV], const uint8_t *q, const int nv) {
+/* Block sums start here: with BIASED they depend on the rows, with SIGNED on the token. */
+INLINE void start_rows(vi start[MAX_NV], const uint8_t *q, const int nv) {
   UNROLL for (int v = 0; v < nv; v++) {
     start[v] = (vi){0};
     if (!BIASED) continue;
@@ -41,42 +56,54 @@ INLINE void start_sums(vi start[MAX_NV], const uint8_t *q, const int nv) {
     start[v] = -start[v];
   }
 }
+INLINE int32_t start_token(const int8_t *xq) {
+  vi sum = (vi){0};
+  int32_t start = 0;
+  if (!SIGNED) return start;
+  UNROLL for (int g = 0; g < GROUPS; g += LANES) {
+    vi dwords = load_bits(xq + 4 * g);
+    sum = dot(sum, sign_of(dwords), activation_part(dwords, 0)); /* a sign is -1 */
+  }
+  UNROLL for (int i = 0; i < LANES; i++) start -= sum[i];
+  return start;
+}
 
-/* One token: decoding. */
+/* One token: decoding. The sums over the blocks stay in y, where registers are few. */
 INLINE void vector_q8(float *y, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t r, const int nv) {
   const uint32_t blocks = w->cols / SLM2_BLOCK;
   const uint8_t *panel = panel_at(w, r);
-  vf acc[MAX_NV], scale[MAX_NV];
-  UNROLL for (int v = 0; v < nv; v++) acc[v] = (vf){0};
-  for (uint32_t b = 0; b < blocks; b++, panel += SLM2_PANEL_BYTES, xq += SLM2_BLOCK) {
+  y += r;
+  UNROLL for (int v = 0; v < nv; v++) store(y + v * LANES, (vf){0});
+  for (uint32_t b = 0; b < blocks; b++, panel += SLM2_PANEL_BYTES) {
     PREFETCH(panel);
     const uint8_t *q = weights_at(panel, r);
+    const vi start = splat_bits(start_token(xq));
     vi sum[MAX_NV];
-    start_sums(sum, q, nv);
-    UNROLL for (int g = 0; g < GROUPS; g++) {
-      prefetch_group(q + g * GROUP_BYTES, nv);
-      vi act = splat_bits(*(const int32_at *)(xq + 4 * g));
-#ifdef HAVE_DOT4
-      UNROLL for (int v = 0; v < nv; v++) sum[v] = dot4(sum[v], load_bits(q + g * GROUP_BYTES + v * SLM2_VB), act);
-#else
-      vi parts[PARTS];
+    start_rows(sum, q, nv);
+    UNROLL for (int v = 0; v < nv; v++) sum[v] += start;
+    IN_ORDER for (int g = 0; g < GROUPS; g++, q += GROUP_BYTES, xq += 4) {
+      ONE_ADDRESS(q);
+      prefetch_group(q, nv);
+      vi act = splat_bits(*(const int32_at *)xq), sign = sign_of(act), parts[PARTS];
       UNROLL for (int p = 0; p < PARTS; p++) parts[p] = activation_part(act, p);
       UNROLL for (int v = 0; v < nv; v++) {
-        vi dwords = load_bits(q + g * GROUP_BYTES + v * SLM2_VB);
-        UNROLL for (int p = 0; p < PARTS; p++) sum[v] = dot(sum[v], part_of(dwords, p), parts[p]);
+        vi dwords = signed_weight(load_bits(q + v * SLM2_VB), sign);
+        UNROLL for (int p = 0; p < PARTS; p++) sum[v] = dot(sum[v], weight_part(dwords, p), parts[p]);
       }
-#endif
     }
+    vf scale[MAX_NV];
     scales_at(scale, panel, r, nv);
-    UNROLL for (int v = 0; v < nv; v++) acc[v] = acc[v] + to_float(sum[v]) * (scale[v] * a[b]);
+    UNROLL for (int v = 0; v < nv; v++)
+      store(y + v * LANES, load(y + v * LANES) + block_sum(sum[v]) * (scale[v] * a[b]));
   }
-  UNROLL for (int v = 0; v < nv; v++) store(y + r + v * LANES, acc[v]);
 }
 
+#define SIGNS (MAX_TOKENS * STEPS)
 /* One block, made ready once for all tokens of a tile. */
 typedef struct block_q8 {
   int32_t weight[PARTS == 1 ? 1 : STEPS * PANEL] ALIGNED; /* [step][row]; byte products take them from the panel */
-  int32_t x[MAX_TOKENS * STEPS] ALIGNED;                  /* [token][step] */
+  int32_t x[(1 + SIGNED) * SIGNS] ALIGNED;                /* [token][step]; then the signs, the same */
+  int32_t first[SIGNED ? MAX_TOKENS : 1];
   vi start[MAX_NV];
   vf scale[MAX_NV];
 } block_q8;
@@ -86,12 +113,12 @@ INLINE const uint8_t *prepare_weights(block_q8 *k, const uint8_t *panel, uint32_
   PREFETCH(panel);
   for (int g = 0; g < GROUPS; g++) prefetch_group(q + g * GROUP_BYTES, nv);
   scales_at(k->scale, panel, r, nv);
-  start_sums(k->start, q, nv);
+  start_rows(k->start, q, nv);
   if (PARTS == 1) return q;
   for (int g = 0; g < GROUPS; g++) {
     UNROLL for (int v = 0; v < nv; v++) {
       vi dwords = load_bits(q + g * GROUP_BYTES + v * SLM2_VB);
-      UNROLL for (int p = 0; p < PARTS; p++) store_bits(k->weight + (p * GROUPS + g) * PANEL + v * LANES, part_of(dwords, p));
+      UNROLL for (int p = 0; p < PARTS; p++) store_bits(k->weight + (p * GROUPS + g) * PANEL + v * LANES, weight_part(dwords, p));
     }
   }
   return (const uint8_t *)k->weight;
@@ -113,8 +140,12 @@ INLINE void prepare_activations(block_q8 *k, const int8_t *xq, uint32_t cols, ui
       *(narrow_at *)(to + GROUPS) = (narrow)((pairs)dwords >> 8);
     }
 #else
-    UNROLL for (int g = 0; g < GROUPS; g += LANES)
-      UNROLL for (int p = 0; p < PARTS; p++) store_bits(to + p * GROUPS + g, activation_part(load_bits(from + 4 * g), p));
+    UNROLL for (int g = 0; g < GROUPS; g += LANES) {
+      vi dwords = load_bits(from + 4 * g);
+      if (SIGNED) store_bits(to + SIGNS + g, sign_of(dwords));
+      UNROLL for (int p = 0; p < PARTS; p++) store_bits(to + p * GROUPS + g, activation_part(dwords, p));
+    }
+    if (SIGNED) k->first[t] = start_token(from);
 #endif
   }
 }
@@ -123,21 +154,25 @@ INLINE void prepare_activations(block_q8 *k, const int8_t *xq, uint32_t cols, ui
 INLINE void tile_q8(float *acc, const uint8_t *weight, const block_q8 *k, uint32_t t0, int v0, const float *a, uint32_t blocks,
                     const int tt, const int tv) {
   vi sum[TILE_TOKENS][TILE_VECTORS];
-  UNROLL for (int t = 0; t < tt; t++) UNROLL for (int v = 0; v < tv; v++) sum[t][v] = k->start[v0 + v];
+  UNROLL for (int t = 0; t < tt; t++)
+    UNROLL for (int v = 0; v < tv; v++) sum[t][v] = SIGNED ? splat_bits(k->first[t0 + (uint32_t)t]) : k->start[v0 + v];
   const int32_t *x = k->x + t0 * STEPS;
-  for (int s = 0; s < STEPS; s++) {
+  weight += v0 * SLM2_VB;
+  ROLLED for (int s = 0; s < STEPS; s++, weight += GROUP_BYTES, x++) {
+    ONE_ADDRESS(weight);
+    ONE_ADDRESS(x);
     vi column[TILE_VECTORS];
-    UNROLL for (int v = 0; v < tv; v++) column[v] = load_bits(weight + s * GROUP_BYTES + (v0 + v) * SLM2_VB);
+    UNROLL for (int v = 0; v < tv; v++) column[v] = load_bits(weight + v * SLM2_VB);
     UNROLL for (int t = 0; t < tt; t++) {
-      vi act = splat_bits(x[t * STEPS + s]);
-      UNROLL for (int v = 0; v < tv; v++) sum[t][v] = dot(sum[t][v], column[v], act);
+      vi act = splat_bits(x[t * STEPS]), sign = SIGNED ? splat_bits(x[SIGNS + t * STEPS]) : act;
+      UNROLL for (int v = 0; v < tv; v++) sum[t][v] = dot(sum[t][v], signed_weight(column[v], sign), act);
     }
   }
   UNROLL for (int t = 0; t < tt; t++) {
     float scale = a[(size_t)(t0 + (uint32_t)t) * blocks];
     float *out = acc + (t0 + (uint32_t)t) * PANEL + v0 * LANES;
     UNROLL for (int v = 0; v < tv; v++)
-      store(out + v * LANES, load(out + v * LANES) + to_float(sum[t][v]) * (k->scale[v0 + v] * scale));
+      store(out + v * LANES, load(out + v * LANES) + block_sum(sum[t][v]) * (k->scale[v0 + v] * scale));
   }
 }
 
