@@ -116,9 +116,7 @@ static slm2_status begin(slm2_web_engine *e) {
   static slm2_web_task *const tasks[] = {
       [SLM2_COMMAND_OPEN] = slm2_web_open, [SLM2_COMMAND_GENERATE] = slm2_web_generate, [SLM2_COMMAND_COUNT] = slm2_web_count,
       [SLM2_COMMAND_DIGEST] = slm2_web_digest_begin, [SLM2_COMMAND_RESET] = reset, [SLM2_COMMAND_CLOSE] = close};
-  uint32_t cancel = atomic_load(slm2_web_cancel());
-  while (cancel != 0 && cancel != e->request)
-    if (atomic_compare_exchange_strong(slm2_web_cancel(), &cancel, 0)) break;
+  atomic_store(&e->halt, 0);
   if (e->n_payload > e->plan.input_max)
     return failed(e, slm2_fail(e->error, SLM2_E_ARGUMENT, "engine", "command", SLM2_NO_OFFSET,
                                "%u bytes; this plan has room for %u", e->n_payload, e->plan.input_max));
@@ -197,7 +195,7 @@ uint32_t slm2_web_step(double now_ms) {
   slm2_web_beat();
   *e->error = (slm2_error){.offset = SLM2_NO_OFFSET};
   if (slm2_web_writer_room(&e->events, &room, e->error) != SLM2_OK) return poison(e);
-  if (room < SLM2_WEB_EVENT_ROOM && !(e->task != NULL && slm2_web_cancelled())) return SLM2_TURN_FULL;
+  if (!(e->task != NULL && slm2_web_cancelled(e)) && room < SLM2_WEB_EVENT_ROOM) return SLM2_TURN_FULL;
   slm2_status status = slice(e, now_ms);
   if (status == SLM2_NEED_MORE) return SLM2_TURN_IDLE;
   if (status != SLM2_OK) return poison(e);

@@ -57,14 +57,17 @@ struct slm2_web_engine {
   /* the command that comes in, or runs: its payload is in the work region's zone */
   uint32_t op, request;
   uint32_t last_request; /* the one before */
+  slm2_cancel halt;      /* the cancel word of the session: not 0 when the request that runs is to stop */
   bool collecting;
   uint64_t n_payload;
   slm2_web_task *task; /* NULL: none runs */
   /* what is open */
   slm2_model *model; /* NULL: nothing */
   slm2_session *session;
-  slm2_pool pool; /* the workers', and a beat with each piece of work */
+  slm2_pool pool; /* the workers', and with each run a beat, with each piece of work a look at the page's word to stop */
   const slm2_pool *workers;
+  slm2_job_fn *job; /* of the run */
+  void *job_context;
   bool verified;
   /* of the request that runs */
   slm2_reader *reader;
@@ -75,9 +78,13 @@ struct slm2_web_engine {
   uint8_t payload[24 + SLM2_TEXT_MAX]; /* the event being made */
 };
 
-/* The page's word to stop; for the kernels too. */
-static inline slm2_cancel *slm2_web_cancel(void) { return slm2_web_word(SLM2_WORD_CANCEL); }
-static inline bool slm2_web_cancelled(void) { return atomic_load_explicit(slm2_web_cancel(), memory_order_relaxed) != 0; }
+/* Whether the request that runs is to stop. The page's word to stop holds a number: that of another request stops nothing, at
+ * whatever time it comes. From any thread. */
+static inline bool slm2_web_cancelled(slm2_web_engine *e) {
+  const uint32_t number = atomic_load_explicit(slm2_web_word(SLM2_WORD_CANCEL), memory_order_relaxed);
+  if (number == e->request || number == SLM2_WEB_CANCEL_ALL) atomic_store_explicit(&e->halt, 1, memory_order_relaxed);
+  return atomic_load_explicit(&e->halt, memory_order_relaxed) != 0;
+}
 static inline void slm2_web_beat(void) { atomic_fetch_add_explicit(slm2_web_word(SLM2_WORD_HEARTBEAT), 1, memory_order_relaxed); }
 static inline uint8_t *slm2_web_work_at(const slm2_web_engine *e, uint64_t offset) {
   return slm2_web_at((uint32_t)(e->plan.at_work + offset));

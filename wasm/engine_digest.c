@@ -39,7 +39,7 @@ static slm2_status leave(slm2_web_engine *e, slm2_status status) {
 static slm2_status chunk(slm2_web_engine *e, double now_ms) {
   (void)now_ms;
   slm2_web_digest *d = &e->digest;
-  const slm2_run run = {.cancel = slm2_web_cancel(), .progress = slm2_web_prefill_progress, .each_logits = hash_row, .user = e};
+  const slm2_run run = {.cancel = &e->halt, .progress = slm2_web_prefill_progress, .each_logits = hash_row, .user = e};
   const uint32_t left = e->n_ids - e->done, n = d->chunk < left ? d->chunk : left;
   slm2_status status = slm2_session_append(e->session, e->ids + e->done, n, &run, e->error);
   if (status != SLM2_OK) return leave(e, status);

@@ -88,7 +88,7 @@ static slm2_status finish(slm2_web_engine *e, double now_ms) {
 static slm2_status next_token(slm2_web_engine *e) {
   slm2_web_answer *a = &e->answer;
   slm2_token_event *token = (slm2_token_event *)(void *)slm2_web_work_at(e, e->work.event);
-  slm2_status status = slm2_generator_next(a->generator, slm2_web_cancel(), token, e->error);
+  slm2_status status = slm2_generator_next(a->generator, &e->halt, token, e->error);
   if (status == SLM2_E_ARGUMENT) return status; /* the event is unwritten */
   if (token->id != SLM2_NO_TOKEN) {
     uint8_t row[8];
@@ -114,7 +114,7 @@ static slm2_status decode(slm2_web_engine *e, double now_ms) {
 
 static slm2_status prefill(slm2_web_engine *e, double now_ms) {
   slm2_web_answer *a = &e->answer;
-  const slm2_run run = {.cancel = slm2_web_cancel(), .progress = slm2_web_prefill_progress, .user = e};
+  const slm2_run run = {.cancel = &e->halt, .progress = slm2_web_prefill_progress, .user = e};
   const size_t bytes = slm2_generator_bytes();
   a->begun_ms = now_ms;
   slm2_status status = slm2_session_sync(e->session, e->ids, e->n_ids, &run, &a->reused, e->error);

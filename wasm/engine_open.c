@@ -26,11 +26,20 @@ static slm2_status check_plan(slm2_web_engine *e) {
 
 /* --- model and session ------------------------------------------------------------- */
 
+/* A piece of a run, on any thread: the kernels see in e->halt what the page has said until now. */
+static void take_piece(void *self, uint32_t thread, uint32_t begin, uint32_t end) {
+  slm2_web_engine *e = self;
+  (void)slm2_web_cancelled(e);
+  e->job(e->job_context, thread, begin, end);
+}
+
 /* A slice may take minutes where a processor is slow and a prompt long: that it computes shows in the heartbeat. */
 static void run_and_beat(void *self, slm2_job_fn *job, void *context, uint32_t units, uint32_t grain) {
-  const slm2_web_engine *e = self;
+  slm2_web_engine *e = self;
   slm2_web_beat();
-  e->workers->run(e->workers->self, job, context, units, grain);
+  e->job = job;
+  e->job_context = context;
+  e->workers->run(e->workers->self, take_piece, e, units, grain);
 }
 
 static slm2_status load(slm2_web_engine *e, double now_ms) {
@@ -39,7 +48,7 @@ static slm2_status load(slm2_web_engine *e, double now_ms) {
   const slm2_session_params params = {.context = (uint32_t)p->context, .tile = (uint32_t)p->tile, .draft = (uint32_t)p->draft,
                                       .profile = (slm2_profile)p->profile, .kv = (slm2_kv_type)p->kv_type, .pool = &e->pool};
   slm2_model *model;
-  if (slm2_web_cancelled()) return slm2_web_cancelled_error(e);
+  if (slm2_web_cancelled(e)) return slm2_web_cancelled_error(e);
   e->workers = slm2_web_pool((uint32_t)p->threads);
   if (e->workers == NULL)
     return slm2_fail(e->error, SLM2_E_MEMORY, operation, "threads", SLM2_NO_OFFSET,
@@ -58,7 +67,7 @@ static slm2_status verify(slm2_web_engine *e, double now_ms) {
   (void)now_ms;
   const uint64_t at = slm2_reader_position(e->reader), left = e->plan.file - at;
   const size_t n = left < SLM2_CHUNK_BYTES ? (size_t)left : SLM2_CHUNK_BYTES;
-  if (slm2_web_cancelled()) return slm2_web_cancelled_error(e);
+  if (slm2_web_cancelled(e)) return slm2_web_cancelled_error(e);
   slm2_status status = slm2_reader_push(e->reader, file_of(e) + at, n, e->error);
   if (status != SLM2_OK && status != SLM2_NEED_MORE) {
     memset(slm2_web_at((uint32_t)e->plan.at_file), 0, (size_t)e->plan.file); /* what failed is gone [R104] */

@@ -117,6 +117,7 @@ enum slm2_web_command { SLM2_COMMAND_OPEN = 1, SLM2_COMMAND_GENERATE, SLM2_COMMA
 enum slm2_web_event { SLM2_EVENT_READY = 1, SLM2_EVENT_BEGUN, SLM2_EVENT_PROGRESS, SLM2_EVENT_TOKEN, SLM2_EVENT_DONE,
                       SLM2_EVENT_FAILED, SLM2_EVENT_COUNTED, SLM2_EVENT_DIGESTED, SLM2_EVENT_RESET, SLM2_EVENT_CLOSED };
 #define SLM2_FLAG_MORE 1u
+#define SLM2_WEB_CANCEL_ALL UINT32_MAX /* for the cancel word: whatever runs */
 
 /* The pool of wasm/pool.c over the compute workers of this memory; n_threads from the plan, the same at each call (else NULL).
  * It works with those who have arrived, which may be nobody but the caller. */

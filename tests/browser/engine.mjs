@@ -32,6 +32,18 @@ export async function openPage(t, server, browser = undefined, query = "") {
   return { page, run };
 }
 
+/** From now on the page has the memories that engines make in globalThis.memories. */
+export const keepMemories = (page) => page.evaluate(() => {
+  const Memory = WebAssembly.Memory;
+  globalThis.memories = [];
+  WebAssembly.Memory = class extends Memory {
+    constructor(wish) {
+      super(wish);
+      globalThis.memories.push(this);
+    }
+  };
+});
+
 const answers = new Map(); /* a native answer is asked for once, by however many ways it is compared with */
 
 /** The last line of `slm2 run --json`: what a native build answers. Flags as of the command; --kv f16 is the page's default.

@@ -1,7 +1,7 @@
 /* What breaks is poisoned: the reason is told, what ran fails with its tokens, and a new engine gives the same bits again. */
 import assert from "node:assert/strict";
 import { test } from "./harness.mjs";
-import { PROMPTS, modelServer, openPage } from "./engine.mjs";
+import { PROMPTS, keepMemories, modelServer, openPage } from "./engine.mjs";
 
 const MODEL = { url: "/models/demo.slm2" };
 const params = { messages: [{ role: "user", content: PROMPTS[1] }], seed: 7, ignoreEnd: true, maxTokens: 1500 };
@@ -10,16 +10,7 @@ const short = { ...params, maxTokens: 40 };
 /** A page with the demo loaded, that keeps hold of the memories that the engine makes. */
 async function begin(t, threads) {
   const { page, run } = await openPage(t, await modelServer(t));
-  await page.evaluate(() => {
-    const Memory = WebAssembly.Memory;
-    globalThis.memories = [];
-    WebAssembly.Memory = class extends Memory {
-      constructor(wish) {
-        super(wish);
-        globalThis.memories.push(this);
-      }
-    };
-  });
+  await keepMemories(page);
   await run("create", { threads });
   const { plan } = await run("load", MODEL);
   return { page, run, plan, right: (await run("answer", short)).digest };

@@ -1,7 +1,7 @@
 /* Stopping: whatever is stopped, whenever and however, the next answer has the bits of a fresh engine's. */
 import assert from "node:assert/strict";
 import { random, test } from "./harness.mjs";
-import { PROMPTS, modelServer, native, openPage } from "./engine.mjs";
+import { PROMPTS, keepMemories, modelServer, native, openPage } from "./engine.mjs";
 
 const user = (content) => [{ role: "user", content }];
 const LONG = "Once upon a time there was a fox. ".repeat(60);
@@ -57,6 +57,30 @@ test("a stopped answer keeps what it had, and those bits are the answer's first"
     assert.ok(part.ids.length >= tokens && part.ids.length < whole.ids.length, `${part.ids.length} tokens`);
     assert.deepEqual(part.ids, whole.ids.slice(0, part.ids.length));
   }
+});
+
+test("the number of another request stops nothing, whenever it is stored", { timeout: 120 }, async (t) => {
+  const { page, run } = await openPage(t, await modelServer(t));
+  await keepMemories(page);
+  await run("create", { threads: 2 });
+  await run("load", { url: "/models/demo.slm2" });
+  const [right] = await expected(t);
+  const out = await page.evaluate(async (content) => {
+    const words = new Int32Array(globalThis.memories.at(-1).buffer, 1048576, 16), digests = [];
+    let stored = 0;
+    for (let i = 0; i < 30; i++) { /* request 1 was the load */
+      const store = () => { Atomics.store(words, 3, [i + 1, i + 100, 1, -2][i % 4]), stored++; };
+      const timer = setInterval(store, 1);
+      digests.push((await globalThis.run.answer({ messages: [{ role: "user", content }], maxTokens: 12, seed: 3 })).digest);
+      clearInterval(timer);
+    }
+    const all = globalThis.run.answer({ text: "Once", ignoreEnd: true, maxTokens: 1000, seed: 1 });
+    await globalThis.run.pause(50);
+    Atomics.store(words, 3, -1);
+    return { stored, digests: [...new Set(digests)], finish: (await all).finish };
+  }, PROMPTS[0]);
+  assert.ok(out.stored > 30, `stored ${out.stored} times`);
+  assert.deepEqual([out.digests, out.finish], [[right], "cancelled"]);
 });
 
 test("waiting requests: one is taken back, the others run", { timeout: 120 }, async (t) => {

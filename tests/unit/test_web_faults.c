@@ -209,7 +209,7 @@ static void test_cancel(void) {
     }
     runs_left = 0;
     web_answer_to(&question, &got);
-    CHECK(web_same(&got, &want) && web_word(SLM2_WORD_CANCEL) == 0);
+    CHECK(web_same(&got, &want));
   }
   web_pool.run = web_pool_run;
   CHECK(in_prefill > 5 && in_decode > 5 && too_late > 0);
@@ -239,6 +239,42 @@ static void test_early_cancel(void) {
     CHECK(web_next() && failed_with(SLM2_E_CANCELLED, "") && web_word(SLM2_WORD_STATE) == 0);
   }
   CHECK(web_open_with(1));
+}
+
+/* Numbers of other requests, stored while this one runs: they stop nothing, whenever they come. All ones stops whatever runs. */
+static void test_others_cancel(void) {
+  uint32_t runs = 0;
+  open_plain();
+  web_expect(&plain_model, &web_plain, &question, prompt_ids, N_PROMPT, &want);
+  web_pool.run = cancelling_run;
+  for (; runs < 90; runs += 3)
+    for (uint32_t k = 0; k < 3; k++) {
+      web_send(SLM2_COMMAND_RESET, NULL, 0);
+      CHECK(web_next());
+      const uint32_t own = page.request + 1, others[] = {own - 1, own + 1, 1};
+      cancel_value = others[k];
+      runs_left = 1 + runs;
+      web_answer_to(&question, &got);
+      CHECK(web_same(&got, &want));
+      CHECK(runs_left == 0); /* it was stored while the answer was made */
+    }
+  web_send(SLM2_COMMAND_RESET, NULL, 0);
+  CHECK(web_next());
+  cancel_value = UINT32_MAX;
+  runs_left = 30;
+  web_answer_to(&question, &got);
+  CHECK(got.last_op == SLM2_EVENT_DONE && got.finish == SLM2_FINISH_CANCELLED);
+  web_pool.run = web_pool_run;
+  uint8_t digest[8 + sizeof prompt] = {1, 0, 0, 0, N_PROMPT};
+  memcpy(digest + 8, prompt, sizeof prompt);
+  web_set(SLM2_WORD_CANCEL, web_send(SLM2_COMMAND_DIGEST, digest, sizeof digest) + 1);
+  CHECK(web_next() && (event.op == SLM2_EVENT_PROGRESS || event.op == SLM2_EVENT_DIGESTED));
+  web_place(plain_model.file.bytes, plain_model.file.n, &web_plain);
+  CHECK(slm2_web_start() == SLM2_OK);
+  web_set(SLM2_WORD_CANCEL, 2);
+  CHECK(web_open_with(1)); /* request 1 */
+  web_set(SLM2_WORD_CANCEL, 1);
+  check_fresh("after the number of the load");
 }
 
 /* The event ring is full and nobody reads: a cancel still ends the request, in the room kept for it. */
@@ -418,6 +454,7 @@ int main(void) {
   test_long_commands();
   test_cancel();
   test_early_cancel();
+  test_others_cancel();
   test_cancel_full();
   test_not_finite();
   test_plan();

@@ -49,6 +49,8 @@ test("words, turns, commands and events are those of web.h", () => {
   assert.deepEqual({ ...protocol.COMMAND }, without("SLM2_COMMAND_", members(header, "enum slm2_web_command")));
   assert.deepEqual({ ...protocol.EVENT }, without("SLM2_EVENT_", members(header, "enum slm2_web_event")));
   assert.equal(protocol.FLAG_MORE, Number(/#define SLM2_FLAG_MORE (\d+)u/.exec(header)[1]));
+  assert.match(header, /#define SLM2_WEB_CANCEL_ALL UINT32_MAX/);
+  assert.equal(protocol.CANCEL_ALL, 2 ** 32 - 1);
 });
 
 test("words, commands and events are those of PROTOCOL.md", () => {

@@ -5,7 +5,7 @@
  */
 import { Slm2Error } from "./error.js";
 import { CommandWriter, EventReader, controlWords, parts, ringBell } from "./ring.js";
-import { MAGIC, PAGE, STATE, VERSION, WORD } from "./protocol.js";
+import { CANCEL_ALL, MAGIC, PAGE, STATE, VERSION, WORD } from "./protocol.js";
 import { HAS_WAIT_ASYNC, changed, deferred, frame, sleep, turn } from "./wait.js";
 
 const EVENTS_A_TURN = 64; /* read and handed out between two frames: far less than 50 ms of work */
@@ -110,8 +110,10 @@ export class Machine {
   /** The last event of the request has come. */
   finished() { this.#running = 0; }
 
-  /** Stops a request, also one that the engine has not begun. @param {number} request */
+  /** Stops a request, also one that the engine has not begun; one that is over must not take the word from the one that runs.
+   * @param {number} request */
   cancel(request) {
+    if (request !== this.#running) return;
     Atomics.store(this.#words, WORD.CANCEL, request);
     this.#ring();
   }
@@ -168,7 +170,7 @@ export class Machine {
   /** Tells every thread to leave. */
   #quit() {
     clearInterval(this.#watchdog);
-    Atomics.store(this.#words, WORD.CANCEL, this.#running || -1);
+    Atomics.store(this.#words, WORD.CANCEL, CANCEL_ALL);
     Atomics.store(this.#words, WORD.QUIT, 1);
     Atomics.notify(this.#words, WORD.QUIT);
     this.#ring();

@@ -16,6 +16,7 @@ export const SCRATCH_MAX = 67108864;
 export const THREADS_MAX = 64;
 export const HEAD_BYTES = 16;
 export const FLAG_MORE = 1;
+export const CANCEL_ALL = 0xffffffff;
 export const NO_TOKEN = 0xffffffff;
 export const AS_IT_PAYS = 0xffffffff;
 
