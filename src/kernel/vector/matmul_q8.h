@@ -28,6 +28,11 @@ INLINE vi dot(vi acc, vi w, vi a) {
 #ifndef SIGNED
 #define SIGNED 0
 #endif
+#ifndef Q8_TOKENS /* where this product wants another tile than the others */
+#define Q8_TOKENS TILE_TOKENS
+#define Q8_VECTORS TILE_VECTORS
+#endif
+#define Q8_VECTORS_OF(nv) ((nv) < Q8_VECTORS ? (nv) : Q8_VECTORS)
 #define STEPS (GROUPS * PARTS)
 
 /* SIGNED: all ones in the bytes of negative activations. */
@@ -153,7 +158,7 @@ INLINE void prepare_activations(block_q8 *k, const int8_t *xq, uint32_t cols, ui
 /* tt tokens times tv vectors of rows over one block: acc[t * PANEL + row] += (float)S * (d * a). */
 INLINE void tile_q8(float *acc, const uint8_t *weight, const block_q8 *k, uint32_t t0, int v0, const float *a, uint32_t blocks,
                     const int tt, const int tv) {
-  vi sum[TILE_TOKENS][TILE_VECTORS];
+  vi sum[Q8_TOKENS][Q8_VECTORS];
   UNROLL for (int t = 0; t < tt; t++)
     UNROLL for (int v = 0; v < tv; v++) sum[t][v] = SIGNED ? splat_bits(k->first[t0 + (uint32_t)t]) : k->start[v0 + v];
   const int32_t *x = k->x + t0 * STEPS;
@@ -161,10 +166,10 @@ INLINE void tile_q8(float *acc, const uint8_t *weight, const block_q8 *k, uint32
   ROLLED for (int s = 0; s < STEPS; s++, weight += GROUP_BYTES, x++) {
     ONE_ADDRESS(weight);
     ONE_ADDRESS(x);
-    vi column[TILE_VECTORS];
+    vi column[Q8_VECTORS];
     UNROLL for (int v = 0; v < tv; v++) column[v] = load_bits(weight + v * SLM2_VB);
     UNROLL for (int t = 0; t < tt; t++) {
-      vi act = splat_bits(x[t * STEPS]), sign = SIGNED ? splat_bits(x[SIGNS + t * STEPS]) : act;
+      vi act = splat_bits(x[t * STEPS]), sign = SIGNED ? splat_bits(x[t * STEPS + (int)SIGNS]) : act;
       UNROLL for (int v = 0; v < tv; v++) sum[t][v] = dot(sum[t][v], signed_weight(column[v], sign), act);
     }
   }
@@ -187,11 +192,11 @@ INLINE void tokens_q8(float *y, size_t y_stride, const slm2_matrix *w, const int
   for (uint32_t b = 0; b < blocks; b++, panel += SLM2_PANEL_BYTES, xq += SLM2_BLOCK, a++) {
     const uint8_t *weight = prepare_weights(&k, panel, r, nv);
     prepare_activations(&k, xq, w->cols, n);
-    for (int v = 0; v < nv; v += TILE_VECTORS_OF(nv)) {
+    for (int v = 0; v < nv; v += Q8_VECTORS_OF(nv)) {
       uint32_t t = 0;
-      for (; t + TILE_TOKENS <= n; t += TILE_TOKENS) tile_q8(acc, weight, &k, t, v, a, blocks, TILE_TOKENS, TILE_VECTORS_OF(nv));
-      for (; t + 2 <= n; t += 2) tile_q8(acc, weight, &k, t, v, a, blocks, 2, TILE_VECTORS_OF(nv));
-      for (; t < n; t++) tile_q8(acc, weight, &k, t, v, a, blocks, 1, TILE_VECTORS_OF(nv));
+      for (; t + Q8_TOKENS <= n; t += Q8_TOKENS) tile_q8(acc, weight, &k, t, v, a, blocks, Q8_TOKENS, Q8_VECTORS_OF(nv));
+      for (; t + 2 <= n; t += 2) tile_q8(acc, weight, &k, t, v, a, blocks, 2, Q8_VECTORS_OF(nv));
+      for (; t < n; t++) tile_q8(acc, weight, &k, t, v, a, blocks, 1, Q8_VECTORS_OF(nv));
     }
   }
   copy_rows(y + r, y_stride, acc, n, nv);

@@ -23,16 +23,15 @@ INLINE const uint8_t *panel_at(const slm2_matrix *w, uint32_t r) {
   return w->data + (size_t)(r / SLM2_PANEL_ROWS) * (w->cols / SLM2_BLOCK) * SLM2_PANEL_BYTES;
 }
 INLINE const uint8_t *weights_at(const uint8_t *panel, uint32_t r) { return panel + 64 + r % SLM2_PANEL_ROWS * 4; }
-/* The scales of nv vectors of rows from row r: a whole panel or one of its halves. Every reader of a file refuses scales that
- * are not finite [D9]. */
+/* The scales of nv vectors of rows from row r: a whole panel or one of its halves. */
 INLINE void scales_at(vf scale[MAX_NV], const uint8_t *panel, uint32_t r, const int nv) {
   UNROLL for (int v = 0; v < NV_HALF; v++) {
     vi halves = load_bits(panel + v * SLM2_VB);
     if (nv == NV_PANEL) {
-      scale[v] = finite_low(halves);
-      scale[v + nv - NV_HALF] = finite_high(halves);
+      scale[v] = half_low(halves);
+      scale[v + nv - NV_HALF] = half_high(halves);
     } else {
-      scale[v] = r % SLM2_PANEL_ROWS == 0 ? finite_low(halves) : finite_high(halves);
+      scale[v] = r % SLM2_PANEL_ROWS == 0 ? half_low(halves) : half_high(halves);
     }
   }
 }

@@ -70,8 +70,5 @@ INLINE vf half_high(vi h) {
   return (vf)((vi)((vf)bits * 0x1p112f) | (special & 0x7f800000));
 }
 INLINE vf half_low(vi h) { return half_high((vi)((vu)h << 16)); }
-/* The same of values that are finite. */
-INLINE vf finite_high(vi h) { return (vf)((h >> 3) & (int32_t)0x8fffe000) * 0x1p112f; }
-INLINE vf finite_low(vi h) { return finite_high((vi)((vu)h << 16)); }
 
 #endif
