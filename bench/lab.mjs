@@ -17,8 +17,8 @@ import { launch } from "../tests/browser/driver.mjs";
 import * as proc from "../tests/browser/proc.mjs";
 import { CSP, serve } from "../tests/browser/server.mjs";
 import { MiB, Samples, busyShare, cores, median, minorFaults, number, reason, run } from "./lab/figures.mjs";
-import { csv, labText, peerText } from "./lab/report.mjs";
-import { soak } from "./lab/soak.mjs";
+import { csv, labText, peerText, threadsText } from "./lab/report.mjs";
+import { SOAK_COLUMNS, soak } from "./lab/soak.mjs";
 
 const [, , slm2, build] = process.argv;
 const env = process.env, quick = env.LAB_QUICK === "1";
@@ -113,6 +113,8 @@ async function go(page, name) {
 const renderer = (browser) => browser.renderers().map(proc.memory).sort((a, b) => b.anonymous - a.anonymous)[0];
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
+const versionOf = (browser) => browser.version.replace(/^\w+\//, "");
+
 /** A new page in place of the one before, whose process has ended first: what it held must not be counted again. */
 async function renew(lab) {
   const page = await lab.browser.newPage(), before = lab.pid;
@@ -126,7 +128,7 @@ async function renew(lab) {
 async function begin(name) {
   say(`${name}: first visit`);
   const browser = await launch(name);
-  const lab = { name, browser, version: browser.version.replace(/^\w+\//, ""), turns: 0, reused: 0, asked: 0, modules: new Map(),
+  const lab = { name, browser, version: versionOf(browser), turns: 0, reused: 0, asked: 0, modules: new Map(),
     page: null, pid: 0 };
   const start = performance.now();
   await renew(lab);
@@ -427,19 +429,26 @@ async function takeAll(labs) {
   busy.push(busyShare());
 }
 
+/** All browsers at once, as speed is not what is asked. */
 async function takeSoak() {
-  if (!(soakMinutes > 0)) return;
-  for (const name of browsers) {
+  const file = join(work, `${day}-soak.part.csv`), params = { module: "relaxed", threads: cores };
+  writeFileSync(file, SOAK_COLUMNS);
+  const said = await Promise.all(browsers.map(async (name) => {
     const browser = await launch(name), { page, call } = await open(browser, "slm2");
-    await call("create", {});
+    await call("create", params);
     const { id } = await call("import", "/models/model.slm2");
-    const { chosen } = await call("load", id, { context: Math.min(2048, config.max_positions) });
-    const driver = { pid: () => renderer(browser).pid, ask: (params) => call("prompt", params) };
-    const what = `${name} ${browser.version}, ${model.split("/").pop()}, ${chosen.kind}, ${chosen.threads} thread(s)`;
-    await soak(driver, soakMinutes, join(work, `soak-${name}.csv`), what);
-    if (page.unexpected().length > 0) console.log(`soak, ${name}: the page said ${page.unexpected()[0]}`);
+    await call("load", id, { context: Math.min(2048, config.max_positions) });
+    const driver = { pid: () => renderer(browser).pid, ask: (given) => call("prompt", given) };
+    say(`soak, ${name}: begins`);
+    const text = await soak(driver, soakMinutes, file, `${name} ${versionOf(browser)}`,
+      `${model.split("/").pop()}, ${params.module}, ${threadsText(params.threads)}`);
+    const errors = page.unexpected();
     await browser.close();
-  }
+    return errors.length > 0 ? `${text}; the page said ${errors[0]}` : text;
+  }));
+  console.log(said.join("\n"));
+  writeFileSync(join(work, `${day}-soak.txt`), said.join("\n") + "\n");
+  publish(file, `${day}-soak.csv`, soakMinutes >= 30);
 }
 
 /* --- what it gave ---------------------------------------------------------------------- */
@@ -460,12 +469,17 @@ function report() {
   if (!quiet) table.push(`the machine was busy (${(100 * others).toFixed(0)} % with other work): these figures are not for publishing`);
   if (failed) table.push("a part of slm2's failed: these figures are not for publishing");
   console.log(table.join("\n"));
-  const folder = quiet && !failed && !env.LAB_MODEL && rounds >= 3 && !quick ? "bench/results" : work;
-  mkdirSync(folder, { recursive: true });
   save();
-  renameSync(kept, join(folder, `${day}-browser.csv`));
   writeFileSync(join(work, `${day}-browser.txt`), table.join("\n") + "\n");
-  console.log(`wrote ${join(folder, `${day}-browser.csv`)}`);
+  publish(kept, `${day}-browser.csv`, quiet && !failed && rounds >= 3);
+}
+
+/** A file of figures gets its name; in bench/results only those of the 0.6B that are good enough. */
+function publish(file, name, good) {
+  const folder = good && !env.LAB_MODEL && !quick ? "bench/results" : work;
+  mkdirSync(folder, { recursive: true });
+  renameSync(file, join(folder, name));
+  console.log(`wrote ${join(folder, name)}`);
 }
 
 if (env.LAB_ONLY !== "soak") {
@@ -481,6 +495,6 @@ if (env.LAB_ONLY !== "soak") {
     await browser.close();
   }
 }
-await takeSoak();
+if (soakMinutes > 0) await takeSoak();
 server.close();
 process.exit(0);

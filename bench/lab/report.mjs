@@ -8,13 +8,13 @@ const SEEDS_MB = 160; /* what the mission allows a renderer beside the model [R9
 const MOST_TOO = /^(stop_|faults_|frame_gap$|longest_task$|step_|respawn$)/; /* metrics of which the highest counts as well */
 
 const cells = (values, width) => values.map((x) => (typeof x === "string" ? x : number(x)).padStart(width)).join("");
-const threadsOf = (n) => `${n} thread${n > 1 ? "s" : ""}`;
+export const threadsText = (n) => `${n} thread${n > 1 ? "s" : ""}`;
 
 /** The rows of PEERS.md: what, value, floor, goal; less is better where the floor is above the goal. */
 function goals({ samples, counts }, { name }) {
   const rows = [], of = (...key) => samples.median(...key), ours = (threads, metric) => of(name, "relaxed", threads, metric);
   for (const threads of counts) {
-    const by = (peer, kind, metric) => ours(threads, metric) / of(peer, kind, threads, metric), n = threadsOf(threads);
+    const by = (peer, kind, metric) => ours(threads, metric) / of(peer, kind, threads, metric), n = threadsText(threads);
     if (name === "chromium") {
       rows.push([`decode q8 / wllama, ${n}`, by(name, "wllama", "decode"), 5, 6]);
       rows.push([`prefill 128 q8 / wllama, ${n}`, by(name, "wllama", "prefill128"), 10, 15]);
@@ -41,7 +41,7 @@ function shares({ samples, counts, tokenBytes }, { name }) {
     const rate = tokenBytes * samples.median(name, "relaxed", threads, "decode") / 1e9;
     const plain = Math.max(...[1, 2].map((streams) => samples.most(name, `read${streams}`, threads, "bandwidth")));
     const native = samples.most("native", "slm2 bench", threads, "bandwidth");
-    rows.push([`decoding reads, ${threadsOf(threads)}, GB/s`, rate]);
+    rows.push([`decoding reads, ${threadsText(threads)}, GB/s`, rate]);
     rows.push(["  of what plain reading brings in this browser", rate / plain]);
     rows.push(["  of what it brings natively", rate / native]);
   }
@@ -63,10 +63,10 @@ function lines({ counts }) {
     ["  and how long these take, ms", "relaxed", cores, "settle"],
     ...each(counts, (threads) => each(["relaxed", "simd"], (kind) => each([["prefill128", "tok/s"], ["prefill512", "tok/s"],
       ["decode", "tok/s"], ["first_token128", "ms"]],
-      ([metric, unit]) => [[`${metric} ${kind}, ${threadsOf(threads)}, ${unit}`, kind, threads, metric]]))),
+      ([metric, unit]) => [[`${metric} ${kind}, ${threadsText(threads)}, ${unit}`, kind, threads, metric]]))),
     ["prefill16 scalar, tok/s", "scalar", cores, "prefill16"], ["decode scalar, tok/s", "scalar", cores, "decode"],
     ...each(counts, (threads) => each([1, 2], (streams) =>
-      [[`plain reading, ${threadsOf(threads)}, streams of each: ${streams}, GB/s`, `read${streams}`, threads, "bandwidth"]])),
+      [[`plain reading, ${threadsText(threads)}, streams of each: ${streams}, GB/s`, `read${streams}`, threads, "bandwidth"]])),
     ["prefill 128 after a load: new code, new memory, tok/s", "relaxed", cores, "prefill128_first"],
     ["  minor page faults of it", "relaxed", cores, "faults_first"],
     ["  of the second one", "relaxed", cores, "faults_second"],
@@ -74,7 +74,7 @@ function lines({ counts }) {
     ["  minor page faults of it", "relaxed", cores, "faults512_first"],
     ["  of the second one", "relaxed", cores, "faults512_second"],
     ...each(counts, (threads) => each(["stop_left", "stop_left_prefill", "stop_left_decode", "stop_done"],
-      (metric) => [[`${metric}, ${threadsOf(threads)}, ms`, "relaxed", threads, metric]])),
+      (metric) => [[`${metric}, ${threadsText(threads)}, ms`, "relaxed", threads, metric]])),
     ["the page hears of a broken engine, ms", "relaxed", cores, "poison_noticed"],
     ["  from there to READY again, ms", "relaxed", cores, "respawn"],
     ["tasks over 50 ms, in load and answers", "relaxed", cores, "long_tasks"],
@@ -119,12 +119,12 @@ export function peerText({ samples, counts, prompt, release }) {
     for (const threads of counts) {
       const [prefill, decode, load] = ["prefill128", "decode", "load"].map((metric) => samples.median(name, kind, threads, metric));
       if (Number.isNaN(decode)) continue;
-      out.push(`${what}, ${threadsOf(threads)}: prefill ${number(prefill)} tok/s, decode ${number(decode)} tok/s`
+      out.push(`${what}, ${threadsText(threads)}: prefill ${number(prefill)} tok/s, decode ${number(decode)} tok/s`
         + `${Number.isNaN(load) ? "" : `, load ${number(load, 0)} ms`}; median of ${samples.values(name, kind, threads, "decode").length}`);
     }
   for (const threads of counts) {
     const best = samples.most("native", "slm2 bench", threads, "bandwidth");
-    if (best > 0) out.push(`plain reading natively (slm2 bench), ${threadsOf(threads)}: ${number(best)} GB/s at best`);
+    if (best > 0) out.push(`plain reading natively (slm2 bench), ${threadsText(threads)}: ${number(best)} GB/s at best`);
   }
   return out;
 }

@@ -1,7 +1,7 @@
 /* Minutes of prompting, and what the memory of the page's renderer does meanwhile. A line is written every ten seconds, so that
  * a run that is ended early has said what it saw. A pause in which the machine or this process stood still does not count.
  */
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import * as proc from "../../tests/browser/proc.mjs";
 import { MiB, csvLine, median, number } from "./figures.mjs";
 
@@ -9,10 +9,12 @@ const EVERY_MS = 10000, LONGEST_MS = 60000; /* of an answer */
 const PROMPTS = ["What is the capital of France?", "Tell me a story about a fox.", "Who are you?", "Why is the sky blue?",
   "Name three colours.", "Write about the sea.", "What do cats eat?", "Good morning!"];
 
+export const SOAK_COLUMNS = "seconds,answers,tokens,anonymous_bytes,resident_bytes,engine\n";
+
 /** @param {{pid: () => number, ask: (params: object) => Promise<any>}} page
- * @param {number} minutes @param {string} file @param {string} what for the report */
-export async function soak(page, minutes, file, what) {
-  writeFileSync(file, "seconds,answers,tokens,anonymous_bytes,resident_bytes\n");
+ * @param {number} minutes @param {string} file that has its columns @param {string} engine @param {string} what is asked
+ * @returns {Promise<string>} what it saw, in a line */
+export async function soak(page, minutes, file, engine, what) {
   const samples = [];
   let answers = 0, tokens = 0, next = 0, active = 0;
   while (active < minutes * 60000) {
@@ -26,15 +28,12 @@ export async function soak(page, minutes, file, what) {
     next = active + EVERY_MS;
     const { anonymous, resident } = proc.memory(page.pid());
     samples.push({ anonymous });
-    appendFileSync(file, csvLine([Math.round(active / 1000), answers, tokens, anonymous, resident]));
+    appendFileSync(file, csvLine([Math.round(active / 1000), answers, tokens, anonymous, resident, engine]));
   }
   const n = samples.length;
   const part = (from, to) => samples.slice(Math.floor(from * n), Math.ceil(to * n)).map((s) => s.anonymous / MiB);
   const early = median(part(0.1, 0.3)), late = median(part(0.8, 1)), all = part(0.1, 1);
-  const out = { what, minutes, answers, tokens, samples: n, early, late, drift: late - early,
-    lowest: Math.min(...all), highest: Math.max(...all) };
-  console.log(`soak, ${what}: ${minutes} minutes, ${answers} answers, ${tokens} tokens; renderer ${number(early, 1)} MiB after a `
-    + `tenth to three tenths of the time, ${number(late, 1)} MiB in the last fifth: drift ${number(out.drift, 1)} MiB `
-    + `(between ${number(out.lowest, 1)} and ${number(out.highest, 1)})`);
-  return out;
+  return `${engine}, ${what}: ${minutes} minutes, ${answers} answers, ${tokens} tokens; renderer ${number(early, 1)} MiB after a tenth `
+    + `to three tenths of the time, ${number(late, 1)} MiB in the last fifth: drift ${number(late - early, 1)} MiB `
+    + `(between ${number(Math.min(...all), 1)} and ${number(Math.max(...all), 1)})`;
 }
