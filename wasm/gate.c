@@ -1,6 +1,8 @@
-/* wasm/gate.c: platform/threads.h, and the little of platform.h that platform/pool.c needs, on WebAssembly's atomics. A
- * thread does not start here: its body is left in a slot, until a worker comes for it. Every sleep is slm2_web_wait's: it
- * ends after a quarter of a second and looks again. Only workers may sleep: in a page's main thread the instruction traps.
+/* wasm/gate.c: platform/threads.h, and the little of platform.h that platform/pool.c needs, on WebAssembly's atomics. A thread
+ * does not start here: its body is left in a slot, until a worker comes for it. Every sleep is slm2_web_wait's: it ends after a
+ * quarter of a second and looks again. Long ones are at the bells of the control block, where the page can end them: it stores
+ * quit, then raises a bell; whoever reads a bell, then looks for quit, then sleeps misses neither. Only workers may sleep: in a
+ * page's main thread the instruction traps.
  */
 #include "wasm/gate.h"
 
@@ -15,9 +17,10 @@ enum { OPEN, LOCKED, CONTENDED };
 struct slm2_gate {
   _Atomic(bool) taken;
   slm2_web_atomic lock; /* CONTENDED: somebody may sleep at it */
-  slm2_web_atomic turn; /* changes with each wake */
 };
-static slm2_gate gates[2]; /* a pool's */
+static slm2_gate gates[2]; /* a pool's: where its workers wait for a round, and its caller for the end of one */
+
+static uint32_t bell_of(const slm2_gate *gate) { return SLM2_WORD_START_BELL + (uint32_t)(gate - gates); }
 
 slm2_gate *slm2_gate_create(void) {
   for (uint32_t i = 0; i < 2; i++)
@@ -37,16 +40,14 @@ void slm2_gate_unlock(slm2_gate *gate) {
   if (atomic_exchange(&gate->lock, OPEN) == CONTENDED) slm2_web_wake(&gate->lock);
 }
 void slm2_gate_wait(slm2_gate *gate) {
-  uint32_t turn = atomic_load(&gate->turn);
+  slm2_web_atomic *bell = slm2_web_word(bell_of(gate));
+  uint32_t seen = atomic_load(bell);
   slm2_gate_unlock(gate);
-  slm2_web_wait(&gate->turn, turn);
   slm2_web_heed_quit();
+  slm2_web_wait(bell, seen);
   slm2_gate_lock(gate);
 }
-void slm2_gate_wake(slm2_gate *gate) {
-  atomic_fetch_add(&gate->turn, 1);
-  slm2_web_wake(&gate->turn);
-}
+void slm2_gate_wake(slm2_gate *gate) { slm2_web_ring_bell(bell_of(gate)); }
 
 /* --- threads ------------------------------------------------------------------------ */
 
@@ -66,7 +67,7 @@ slm2_thread *slm2_thread_start(void (*body)(void *), void *argument) {
     t->body = body;
     t->argument = argument;
     atomic_store(&t->state, OFFERED);
-    slm2_web_wake(&t->state);
+    slm2_web_ring_bell(SLM2_WORD_START_BELL);
     return t;
   }
   return NULL;
@@ -74,9 +75,9 @@ slm2_thread *slm2_thread_start(void (*body)(void *), void *argument) {
 
 void slm2_gate_enter(uint32_t index) {
   slm2_thread *t = &threads[index - 1];
-  uint32_t state = OFFERED;
+  uint32_t state = OFFERED, seen = atomic_load(slm2_web_word(SLM2_WORD_START_BELL));
   if (!atomic_compare_exchange_strong(&t->state, &state, ENTERED)) {
-    slm2_web_wait(&t->state, state);
+    if (!slm2_web_quits()) slm2_web_wait(slm2_web_word(SLM2_WORD_START_BELL), seen);
     return;
   }
   t->body(t->argument);

@@ -7,7 +7,9 @@
 /* Runs the body that slm2_thread_start left for the index-th thread, 1 .. SLM2_WEB_THREADS_MAX - 1, or waits for a moment
  * when there is none. */
 void slm2_gate_enter(uint32_t index);
-/* Called by everyone who wakes up, without a lock: tells the pool to end when the page has told so. */
+/* Whether the page has told all threads to leave. */
+bool slm2_web_quits(void);
+/* Called by everyone who is about to sleep, without a lock: tells the pool to end when the page has told so. */
 void slm2_web_heed_quit(void);
 
 #endif

@@ -39,11 +39,11 @@ const slm2_pool *slm2_web_pool(uint32_t n_threads) {
   return found->n_threads == n_threads ? found : NULL;
 }
 
-static bool quits(void) { return atomic_load(slm2_web_word(SLM2_WORD_QUIT)) != 0; }
+bool slm2_web_quits(void) { return atomic_load(slm2_web_word(SLM2_WORD_QUIT)) != 0; }
 
 void slm2_web_heed_quit(void) {
   slm2_threads *threads = atomic_load(&pool); /* NULL: a worker has come before slm2_web_pool is through */
-  if (threads != NULL && quits()) slm2_threads_quit(threads);
+  if (threads != NULL && slm2_web_quits()) slm2_threads_quit(threads);
 }
 
 void slm2_web_thread(uint32_t thread) {
@@ -54,5 +54,5 @@ void slm2_web_thread(uint32_t thread) {
     atomic_store(&arrived[thread], true);
     atomic_fetch_add(slm2_web_word(SLM2_WORD_INSIDE), 1);
   }
-  while (!quits()) slm2_gate_enter(thread);
+  while (!slm2_web_quits()) slm2_gate_enter(thread);
 }

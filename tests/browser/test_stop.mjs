@@ -118,3 +118,18 @@ test("a load is stopped, and the next one works", { timeout: 120 }, async (t) =>
   const [right] = await expected(t);
   assert.equal((await run("answer", { messages: user(PROMPTS[0]), maxTokens: 12, seed: 3 })).digest, right);
 });
+
+test("an engine that sleeps is unloaded at once", { timeout: 120 }, async (t) => {
+  const { run } = await openPage(t, await modelServer(t));
+  await run("create", { threads: 3 });
+  const took = [];
+  for (let i = 0; i < 10; i++) {
+    await run("load", { url: "/models/demo.slm2" });
+    await run("answer", { ids: [1, 2, 3], maxTokens: 2 });
+    await run("pause", 20 + 25 * i); /* the threads sleep in periods of a quarter of a second */
+    took.push((await run("tryUnload")).ms);
+  }
+  took.sort((a, b) => a - b);
+  t.note(`median ${took[5].toFixed(0)} ms, longest ${took.at(-1).toFixed(0)} ms`);
+  assert.ok(took[5] < 60, `${took.map(Math.round)} ms`);
+});

@@ -172,7 +172,8 @@ export class Machine {
     clearInterval(this.#watchdog);
     Atomics.store(this.#words, WORD.CANCEL, CANCEL_ALL);
     Atomics.store(this.#words, WORD.QUIT, 1);
-    Atomics.notify(this.#words, WORD.QUIT);
+    ringBell(this.#words, WORD.START_BELL); /* where the pool's threads sleep */
+    ringBell(this.#words, WORD.END_BELL);
     this.#ring();
   }
 

@@ -40,6 +40,7 @@ globalThis.run = {
     return plain(await engine.load(model, { ...options, onProgress: (p) => state.progress.push(p) }));
   },
   unload: () => engine.unload(),
+  tryUnload: () => attempt(() => engine.unload()),
   close: () => engine.close(),
   digest: (ids, chunk) => engine.digest(ids, chunk),
   async answer(params) { return plain(await engine.complete(params)); },
