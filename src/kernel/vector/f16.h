@@ -10,10 +10,14 @@ typedef float va __attribute__((vector_size(A_BYTES)));
 typedef va va_at __attribute__((aligned(4), may_alias));
 
 #ifndef HAVE_F16
-typedef uint16_t v4h __attribute__((vector_size(8)));
+typedef int16_t v4h __attribute__((vector_size(8)));
 typedef v4h v4h_at __attribute__((aligned(2), may_alias));
 _Static_assert(A_LANES == 4, "instruction sets with wider vectors convert f16 in hardware");
-INLINE va load_f16(const uint16_t *p) { return half_low(__builtin_convertvector(*(const v4h_at *)p, vi)); }
+/* As half_high, of finite values: what a cache holds. Extended by its sign, a value has it in bit 31 after the shift too. */
+INLINE va load_f16(const uint16_t *p) {
+  const vi wide = __builtin_convertvector(*(const v4h_at *)p, vi);
+  return (vf)((vi)((vu)wide << 13) & (int32_t)0x8fffe000) * 0x1p112f;
+}
 #endif
 #if SLM2_VB <= 32
 INLINE vf load_f16_wide(const uint16_t *p) { return (vf)load_f16(p); }
