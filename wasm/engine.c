@@ -98,8 +98,8 @@ static slm2_status reset(slm2_web_engine *e, double now_ms) {
 
 static slm2_status close(slm2_web_engine *e, double now_ms) {
   (void)now_ms;
+  set_state(e, SLM2_STATE_CLOSED); /* before the event: who has read it finds the state */
   SLM2_TRY(slm2_web_event_words(e, SLM2_EVENT_CLOSED, NULL, 0));
-  set_state(e, SLM2_STATE_CLOSED);
   return slm2_web_done(e);
 }
 
