@@ -281,7 +281,7 @@ test("a second tab says that the model is in use, takes it over when told to; th
   await two.ready();
   await two.ask(STORY);
   await one.notice("Another tab took this model over.");
-  assert.equal((await one.answers()).length, 1);
+  await one.page.waitFor(() => document.querySelectorAll(".answer").length === 2); /* the conversation is the same one */
   await one.press("Use it here");
   await one.ready();
   assert.equal((await one.ask(STORY)).failed, null);

@@ -17,6 +17,9 @@ const MODEL_KEY = "slm2.model"; /* what was loaded last: {model: id or "demo", c
 const VIEWS = ["chat", "models", "prove", "privacy"];
 const TITLE = 60; /* characters of the first question */
 
+/** Text as Unicode: half a character, as a paste may leave it, becomes U+FFFD. @param {string} text */
+const whole = (text) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(new TextEncoder().encode(text));
+
 /** @typedef {import("./history.js").Conversation} Conversation
  *  @typedef {import("./history.js").AssistantMessage} AssistantMessage
  *  @typedef {import("./engine/client.js").Engine} Engine
@@ -36,6 +39,7 @@ export class App {
     busy: () => this.busy,
   });
   /** @type {{show: () => void}[]} */ #views = [];
+  /** @type {ModelsView | null} */ #models = null;
 
   get busy() { return this.#answering !== null; }
 
@@ -57,7 +61,8 @@ export class App {
     this.#showConversation();
     try {
       await this.#startEngine();
-      this.#views = [new ModelsView(this), new ProveView(this), new PrivacyView(this)];
+      this.#models = new ModelsView(this);
+      this.#views = [this.#models, new ProveView(this), new PrivacyView(this)];
       this.#route();
       await this.#firstLoad();
     } catch (e) {
@@ -223,13 +228,35 @@ export class App {
     $("new-chat").addEventListener("click", () => this.#open(this.history.create()));
     $("export-conversations").addEventListener("click", () =>
       download("slm2-conversations.json", this.history.exported(), "application/json"));
-    $("import-conversations").addEventListener("click", () => void this.#importConversations());
+    $("import-conversations").addEventListener("click", async () => this.#importConversations(await pick(".json,application/json")));
     $("menu").addEventListener("click", () => this.#menu());
     this.settings.onSystem = (text) => {
-      this.conversation.system = text;
+      this.conversation.system = whole(text);
       void this.#save(this.conversation);
     };
+    this.history.onOthers = () => this.#changedElsewhere();
     addEventListener("hashchange", () => this.#route());
+    for (const type of /** @type {const} */ (["dragover", "drop"])) addEventListener(type, (e) => this.#dropped(e));
+  }
+
+  /** A file that is dropped beside its place: without this the browser would leave the page and open it. @param {DragEvent} e */
+  #dropped(e) {
+    if (e.defaultPrevented || !e.dataTransfer?.types.includes("Files")) return;
+    e.preventDefault();
+    if (e.type !== "drop") return;
+    const files = [...e.dataTransfer.files];
+    if (files[0]?.name.endsWith(".json")) return void this.#importConversations(files);
+    if (this.#models === null) return;
+    location.hash = "#models";
+    void this.#models.take(files);
+  }
+
+  /** Another tab kept or deleted conversations. */
+  #changedElsewhere() {
+    const now = this.history.get(this.conversation.id);
+    if (this.busy || now === this.conversation) return this.#showList();
+    this.conversation = now ?? this.history.list()[0] ?? this.history.create();
+    this.#showConversation();
   }
 
   /** @param {boolean} [open] */
@@ -299,8 +326,8 @@ export class App {
     await this.#save(c);
   }
 
-  async #importConversations() {
-    const [file] = await pick(".json,application/json");
+  /** @param {File[]} files the first of them */
+  async #importConversations([file]) {
     if (file === undefined) return;
     try {
       const { taken, total } = await this.history.imported(await file.text());
@@ -332,9 +359,10 @@ export class App {
     const c = this.conversation;
     prompt.value = "";
     fit(prompt);
-    c.messages.push({ role: "user", content: text });
-    if (c.messages.length === 1) c.title = text.trim().replace(/\s+/g, " ").slice(0, TITLE);
-    this.#chat.asked(text, c.messages.length - 1);
+    const content = whole(text);
+    c.messages.push({ role: "user", content });
+    if (c.messages.length === 1) c.title = [...content.trim().replace(/\s+/g, " ")].slice(0, TITLE).join("");
+    this.#chat.asked(content, c.messages.length - 1);
     await this.#answer(c, this.settings.params);
   }
 
@@ -343,7 +371,7 @@ export class App {
     if (text.trim() === "" || this.busy) return;
     const c = this.conversation;
     c.messages.length = index;
-    c.messages.push({ role: "user", content: text });
+    c.messages.push({ role: "user", content: whole(text) });
     this.#chat.show(c);
     await this.#answer(c, this.settings.params);
   }
@@ -361,7 +389,8 @@ export class App {
   /** @param {Conversation} c @param {any} params */
   async #answer(c, params) {
     const abort = this.#answering = new AbortController(), view = this.#chat.begin(c.messages.length);
-    const said = c.messages.filter((m) => m.content !== ""); /* of an answer that failed there is nothing to tell */
+    /* Of an answer that failed or was stopped at once there is nothing to tell; what failed is not asked again either. */
+    const said = c.messages.filter((m, i) => m.content !== "" && !(m.role === "user" && isFailure(c.messages[i + 1])));
     const messages = [...(c.system === "" ? [] : [{ role: "system", content: c.system }]),
       ...said.map(({ role, content }) => ({ role, content }))];
     /** @type {AssistantMessage} */ const m = { role: "assistant", content: "" };
@@ -369,10 +398,10 @@ export class App {
     try {
       await duringAnswer(() => this.#generate({ messages, ...params }, m, view, abort.signal));
     } catch (e) {
-      if (!abort.signal.aborted) m.error = /** @type {Error} */ (e).message;
+      if (!abort.signal.aborted) m.error = sayFailure(/** @type {Slm2Error} */ (e));
     }
     c.messages.push(m);
-    await this.#save(c); /* what is shown as finished is kept */
+    if (this.history.get(c.id) !== null) await this.#save(c); /* what is shown as finished is kept, unless it was deleted */
     view.end(m);
     this.#answering = null;
     this.#composing(true);
@@ -411,6 +440,13 @@ export class App {
     if (lost) (send && matchMedia("(pointer: fine)").matches ? $("prompt") : to).focus();
   }
 }
+
+/** @param {import("./history.js").Message | undefined} m */
+const isFailure = (m) => m?.role === "assistant" && m.error !== undefined && m.content === "";
+
+/** @param {Slm2Error} e */
+const sayFailure = (e) => (e.code === "CONTEXT_OVERFLOW" ? `${e.message}. Shorten it with Edit, begin a new conversation, or load the ` +
+  "model with a larger context in Models." : e.message);
 
 /** As high as its text, within the style's limit. @param {HTMLTextAreaElement} field */
 function fit(field) {

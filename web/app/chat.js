@@ -153,6 +153,7 @@ export class ChatView {
   #end(view, m, index) {
     view.wait("");
     if (m.error !== undefined) view.element.append(h("p.failed", { role: "alert" }, m.error));
+    else if (m.content === "" && m.stats === undefined) view.element.append(h("p.small", {}, "Stopped before it began."));
     const again = (/** @type {boolean} */ same) => () => { if (!this.#actions.busy()) this.#actions.again(index, same); };
     view.element.append(h("div.row.tools", {},
       copyButton(() => m.content),

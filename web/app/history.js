@@ -18,9 +18,19 @@ export class History {
   #worker = new Worker(new URL("./history-worker.js", import.meta.url), { type: "module", name: "slm2 history" });
   #next = 1;
   /** @type {Map<number, {done: (v: any) => void, fail: (e: Error) => void}>} */ #asked = new Map();
+  /** Other tabs of this browser keep the same conversations: {saved: Conversation} or {removed: id}. */
+  #tabs = new BroadcastChannel("slm2:conversations");
   /** Why nothing is kept; null: it is. @type {string | null} */ memoryOnly = null;
+  /** Told when another tab changed something. */ onOthers = () => {};
 
   constructor() {
+    this.#tabs.onmessage = ({ data }) => {
+      if (this.memoryOnly !== null) return;
+      const saved = checked(data.saved);
+      if (saved !== null) this.#all.set(saved.id, saved);
+      else this.#all.delete(data.removed);
+      this.onOthers();
+    };
     this.#worker.onmessage = ({ data }) => {
       const asked = this.#asked.get(data.id);
       this.#asked.delete(data.id);
@@ -80,19 +90,30 @@ export class History {
     c.updated = new Date().toISOString();
     this.#all.set(c.id, c);
     if (this.memoryOnly !== null || c.messages.length === 0) return;
+    await this.#keep(c);
+  }
+
+  /** @param {Conversation} c */
+  async #keep(c) {
     await this.#ask("save", { name: c.id, text: JSON.stringify(c) });
+    this.#tabs.postMessage({ saved: c });
   }
 
   /** @param {string} id */
   async remove(id) {
     this.#all.delete(id);
-    if (this.memoryOnly === null) await this.#ask("remove", { name: id });
+    if (this.memoryOnly !== null) return;
+    await this.#ask("remove", { name: id });
+    this.#tabs.postMessage({ removed: id });
   }
 
   /** Removes everything of this origin in the private file system, models too. */
   async clear() {
+    const ids = [...this.#all.keys()];
     this.#all.clear();
-    if (this.memoryOnly === null) await this.#ask("clear", {});
+    if (this.memoryOnly !== null) return;
+    await this.#ask("clear", {});
+    for (const removed of ids) this.#tabs.postMessage({ removed });
   }
 
   /** All conversations, or one, as the text of a file. @param {string} [id] */
@@ -116,7 +137,7 @@ export class History {
       if (old !== undefined && old.updated >= c.updated) continue;
       this.#all.set(c.id, c);
       taken++;
-      if (this.memoryOnly === null) await this.#ask("save", { name: c.id, text: JSON.stringify(c) });
+      if (this.memoryOnly === null) await this.#keep(c);
     }
     return { taken, total: all.length };
   }

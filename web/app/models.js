@@ -29,7 +29,7 @@ export class ModelsView {
     this.app = app;
     const drop = h("div.drop", {},
       h("p", {}, "Drop a .gguf or .slm2 file here, or "),
-      h("button.primary", { type: "button", onclick: async () => this.#take(await pick(".gguf,.slm2")) }, "Pick a file"));
+      h("button.primary", { type: "button", onclick: async () => this.take(await pick(".gguf,.slm2")) }, "Pick a file"));
     for (const type of ["dragover", "dragenter"])
       drop.addEventListener(type, (/** @type {DragEvent} */ e) => {
         e.preventDefault();
@@ -38,7 +38,7 @@ export class ModelsView {
     for (const type of ["dragleave", "drop"]) drop.addEventListener(type, () => drop.classList.remove("over"));
     drop.addEventListener("drop", (/** @type {DragEvent} */ e) => {
       e.preventDefault();
-      this.#take([...(e.dataTransfer?.files ?? [])]);
+      this.take([...(e.dataTransfer?.files ?? [])]);
     });
     $("view-models").append(
       h("h1", { id: "models-title" }, "Models"),
@@ -181,7 +181,7 @@ export class ModelsView {
   /* --- import ------------------------------------------------------------------------ */
 
   /** @param {File[]} files */
-  async #take(files) {
+  async take(files) {
     const [file] = files;
     if (file === undefined) return;
     if (this.#abort !== null) return notice("One import at a time: stop the one that runs first.");

@@ -4,6 +4,7 @@
  * numbers of threads, and compared. The engine for it is another one than the chat's.
  */
 import { createEngine } from "./engine/index.js";
+import { hex } from "./engine/messages.js";
 import { $, copyButton, download, h } from "./dom.js";
 
 /* The ids of tests/golden/run.sh. */
@@ -93,8 +94,7 @@ export class ProveView {
     const demo = await this.app.demo(), store = this.app.engine.store;
     const source = typeof demo === "string" ? await store.file(demo) : await fetch(demo.url, { signal });
     const bytes = await source.arrayBuffer(), model = { file: new File([bytes], "demo.slm2") };
-    const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-    const got = Array.from(sum, (b) => b.toString(16).padStart(2, "0")).join("");
+    const got = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
     if (got !== file) throw new Error(`the demo model's file has the SHA-256 ${got}, digests.txt says ${file}`);
     const features = this.app.engine.capabilities;
     const modules = MODULES.filter((m) => m === "scalar" || features[m]);
