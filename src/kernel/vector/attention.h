@@ -41,6 +41,16 @@ INLINE size_t row_at(const slm2_attention *a, uint32_t r) {
 INLINE void ask_for(slm2_kv_view kv, size_t at, const bool f16) {
   __builtin_prefetch((const char *)kv.data + at * (f16 ? sizeof(uint16_t) : sizeof(float)) + A_AHEAD, 0, 3);
 }
+/* WebAssembly has no such request: there positions are read once in the order of their lines, just before they are used. */
+INLINE void read_lines(slm2_kv_view kv, uint32_t t, uint32_t positions, uint32_t head_dim) {
+#ifdef __wasm__
+  const size_t bytes = head_dim * (kv.f16 ? sizeof(uint16_t) : sizeof(float));
+  const char *p = (const char *)kv.data + t * bytes;
+  for (size_t i = 0; i < positions * bytes; i += 64) __asm__ volatile("" : : "r"(p[i]));
+#else
+  (void)kv, (void)t, (void)positions, (void)head_dim;
+#endif
+}
 
 INLINE va load_kv(slm2_kv_view kv, size_t at, const bool f16) {
   if (f16) return load_f16((const uint16_t *)kv.data + at);
@@ -239,7 +249,11 @@ INLINE void some_scores(const attending *w, uint32_t t, uint32_t r, const int si
 
 INLINE void scores_of_rows(const attending *w, uint32_t r, const int rows, const bool f16) {
   uint32_t t = 0;
-  for (; t + A_SIDE <= w->n; t += A_SIDE) some_scores(w, t, r, A_SIDE, rows, f16);
+  for (; t + A_SIDE <= w->n; t += A_SIDE) {
+    const uint32_t left = w->n - t;
+    if (t % SLM2_ATTENTION_BLOCK == 0) read_lines(w->a->k, t, left < SLM2_ATTENTION_BLOCK ? left : SLM2_ATTENTION_BLOCK, w->a->head_dim);
+    some_scores(w, t, r, A_SIDE, rows, f16);
+  }
   for (; t < w->n; t++) some_scores(w, t, r, 1, rows, f16);
 }
 
@@ -346,6 +360,7 @@ INLINE void all_rows_values(const attending *w, const values *x, const bool f16)
 INLINE void all_values(const attending *w, const bool widen, const bool f16) {
   for (uint32_t t0 = 0; t0 < w->n; t0 += SLM2_ATTENTION_BLOCK) {
     values x = {w->a->v, 0, t0, t0 + SLM2_ATTENTION_BLOCK < w->n ? t0 + SLM2_ATTENTION_BLOCK : w->n};
+    if (!widen) read_lines(x.v, t0, x.t1 - t0, w->a->head_dim);
     if (widen) x.v = (slm2_kv_view){widened(w, w->a->v, t0, x.t1 - t0), false}, x.first = t0;
     all_rows_values(w, &x, f16);
   }
