@@ -250,8 +250,8 @@ INLINE void some_scores(const attending *w, uint32_t t, uint32_t r, const int si
 INLINE void scores_of_rows(const attending *w, uint32_t r, const int rows, const bool f16) {
   uint32_t t = 0;
   for (; t + A_SIDE <= w->n; t += A_SIDE) {
-    const uint32_t left = w->n - t;
-    if (t % SLM2_ATTENTION_BLOCK == 0) read_lines(w->a->k, t, left < SLM2_ATTENTION_BLOCK ? left : SLM2_ATTENTION_BLOCK, w->a->head_dim);
+    const uint32_t left = w->n - t, block = left < SLM2_ATTENTION_BLOCK ? left : SLM2_ATTENTION_BLOCK;
+    if (t % SLM2_ATTENTION_BLOCK == 0) read_lines(w->a->k, t, block, w->a->head_dim);
     some_scores(w, t, r, A_SIDE, rows, f16);
   }
   for (; t < w->n; t++) some_scores(w, t, r, 1, rows, f16);

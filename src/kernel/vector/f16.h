@@ -1,4 +1,4 @@
-/* kernel/vector/f16.h: A_LANES values of f16 to f32 and back: of kernel/<isa> where the hardware converts (HAVE_F16), else here. */
+/* kernel/vector/f16.h: A_LANES values of f16 to f32 and back: by kernel/<isa> where the hardware converts (HAVE_F16), or here. */
 #ifndef SLM2_KERNEL_VECTOR_F16_H
 #define SLM2_KERNEL_VECTOR_F16_H
 
@@ -19,7 +19,7 @@ INLINE va load_f16(const uint16_t *p) {
   return (vf)((vi)((vu)wide << 13) & (int32_t)0x8fffe000) * 0x1p112f;
 }
 /* To nearest even, of magnitudes below 65520. Half of the dropped bits' unit less one, and one more where the kept part is odd,
- * carries as rounding does; what becomes subnormal is rounded to a multiple of 2^-24 by an addition to 1/2, whose unit that is. */
+ * carries as rounding does; what becomes subnormal is rounded to a multiple of 2^-24, the unit of 1/2, by an addition to it. */
 INLINE void store_f16(uint16_t *p, va v) {
   const vi size = (vi)v & 0x7fffffff;
   const vi normal = ((size + 0xfff + ((size >> 13) & 1)) >> 13) - (112 << 10);
