@@ -197,6 +197,7 @@ async function takeSlm2(lab, kind, threads, { long = true } = {}) {
   note(lab, kind, threads, "prefill128_first", 128000 / one.prefillMs);
   note(lab, kind, threads, "faults_first", one.faults);
   note(lab, kind, threads, "faults_second", two.faults);
+  const { heap: early } = await lab.call("constant");
   const new512 = await faulting(lab, 512, 1), old512 = threads === cores ? await faulting(lab, 512, 1) : new512;
   note(lab, kind, threads, "prefill512", 512000 / old512.prefillMs);
   if (threads === cores) {
@@ -211,6 +212,7 @@ async function takeSlm2(lab, kind, threads, { long = true } = {}) {
   note(lab, kind, threads, "plan", plan.total / 1e6);
   note(lab, kind, threads, "beyond", (anonymous - plan.file - plan.kv * 513 / plan.context) / MiB);
   if (heap !== null) note(lab, kind, threads, "js_heap", heap / MiB);
+  if (early !== null) note(lab, kind, threads, "js_heap_early", early / MiB);
   if (threads === cores) await takeReload(lab);
 }
 
@@ -220,11 +222,9 @@ async function takeReload(lab) {
   await lab.page.waitFor(() => Boolean(globalThis.run));
   await lab.call("watch");
   await load(lab, "relaxed", cores);
-  const { heap } = await lab.call("constant");
   await lab.call("speed", ids(64), TOKENS);
   const { gap, tasks } = await lab.call("watched");
   note(lab, "relaxed", cores, "frame_gap", gap);
-  if (heap !== null) note(lab, "relaxed", cores, "js_heap_loaded", heap / MiB);
   if (tasks !== null) {
     note(lab, "relaxed", cores, "long_tasks", tasks.length);
     note(lab, "relaxed", cores, "longest_task", Math.max(0, ...tasks));

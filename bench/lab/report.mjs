@@ -82,8 +82,8 @@ function lines({ counts }) {
     ["renderer, MB", "relaxed", cores, "rss"], ["  planned, MB", "relaxed", cores, "plan"],
     ["renderer five seconds after a reload of the page, MB", "relaxed", cores, "rss_reload"],
     ["renderer after ten loads in one page, MB", "relaxed", cores, "rss_again"],
-    ["JavaScript heap when the model is loaded, MiB", "relaxed", cores, "js_heap_loaded"],
-    ["JavaScript heap after the answers, MiB", "relaxed", cores, "js_heap"],
+    ["JavaScript heap after two answers, MiB", "relaxed", cores, "js_heap_early"],
+    ["JavaScript heap after all, MiB", "relaxed", cores, "js_heap"],
   ];
 }
 
