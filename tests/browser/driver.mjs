@@ -207,7 +207,7 @@ async function launchFirefox(browser, options) {
   const firefox = await drivers("puppeteer-core").launch({
     browser: "firefox", executablePath: FIREFOX, headless: true, userDataDir: browser.profile,
     args: options.flags ?? [], extraPrefsFirefox: { ...FIREFOX_PREFS, ...options.prefs },
-    protocolTimeout: 600000, handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
+    protocolTimeout: 0, handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false,
     env: { ...process.env, HOME: browser.profile, MOZ_DISABLE_AUTO_SAFE_MODE: "1", MOZ_REMOTE_SETTINGS_DEVTOOLS: "1",
       ...options.env },
     defaultViewport: { width: 1280, height: 900 },
