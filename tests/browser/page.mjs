@@ -34,17 +34,19 @@ export async function command(t, ...words) {
 }
 
 /** A static host: the files of a folder under a prefix. Headers of isolation only when they are asked for; edit: path to a
- * function of the file's bytes, what the host has there instead.
+ * function of the file's bytes, what the host has there instead; hold: path to a function of how often it was asked for before,
+ * whose promise the answer waits for.
  * @returns {Promise<{url: string, log: string[], root: string, edit: Record<string, (b: Buffer) => Buffer | string>,
  *   down: boolean}>} */
-export async function host(t, { root = web(t), prefix = "/some/path/", isolated = false, edit = {} } = {}) {
+export async function host(t, { root = web(t), prefix = "/some/path/", isolated = false, edit = {}, hold = {} } = {}) {
   const self = { url: "", log: [], root, edit, down: false };
-  const server = http.createServer((request, response) => {
+  const server = http.createServer(async (request, response) => {
     const target = decodeURIComponent(new URL(request.url, "http://x").pathname);
     self.log.push(target);
     if (self.down) return request.socket.destroy();
     const name = target.startsWith(prefix) ? target.slice(prefix.length) || "index.html" : "";
     const file = path.join(self.root, name);
+    await hold[name]?.(self.log.filter((path) => path === target).length - 1);
     if (name === "" || !fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return response.writeHead(404).end("not found");
     const stored = fs.readFileSync(file), bytes = Buffer.from(self.edit[name]?.(stored) ?? stored);
     response.writeHead(200, { "Content-Type": TYPES[path.extname(file)] ?? "application/octet-stream",

@@ -291,9 +291,9 @@ export class App {
     $("conversations").replaceChildren(...this.history.list().map((c) => h("li", {},
       h("button.conversation", { id: `open-${c.id}`, type: "button", ariaCurrent: c === this.conversation ? "true" : null,
         title: c.title, onclick: () => this.#open(c) }, c.title),
-      h("button.icon.quiet", { id: `name-${c.id}`, type: "button", ariaLabel: `Rename "${c.title}"`,
+      c.messages.length > 0 && h("button.icon.quiet", { id: `name-${c.id}`, type: "button", ariaLabel: `Rename "${c.title}"`,
         onclick: () => void this.#rename(c) }, "✎"),
-      h("button.icon.quiet", { id: `delete-${c.id}`, type: "button", ariaLabel: `Delete "${c.title}"`,
+      c.messages.length > 0 && h("button.icon.quiet", { id: `delete-${c.id}`, type: "button", ariaLabel: `Delete "${c.title}"`,
         onclick: () => void this.#remove(c) }, "×"))));
     if (at !== "" && document.activeElement === document.body) document.getElementById(at)?.focus();
   }
@@ -363,6 +363,7 @@ export class App {
     c.messages.push({ role: "user", content });
     if (c.messages.length === 1) c.title = [...content.trim().replace(/\s+/g, " ")].slice(0, TITLE).join("");
     this.#chat.asked(content, c.messages.length - 1);
+    this.#showList();
     await this.#answer(c, this.settings.params);
   }
 

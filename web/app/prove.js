@@ -131,11 +131,11 @@ export class ProveView {
       return h("td", {}, made !== undefined &&
         h(same ? "span.tag" : "span.tag.bad", { title: made }, same ? "equal" : "DIFFERENT"));
     };
-    this.#table.replaceChildren(h("table", {},
+    this.#table.replaceChildren(h("table.digests", {},
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "digest"),
-        columns.map((c) => h("th", { scope: "col" }, `${c.module}, ${threads(c)}`)), h("th", { scope: "col" }, "SHA-256"))),
+        columns.map((c) => h("th", { scope: "col" }, `${c.module},`, h("br"), threads(c))), h("th", { scope: "col" }, "SHA-256"))),
       h("tbody", {}, lines.map((line) => h("tr", {}, h("th", { scope: "row" }, line.name), columns.map((c) => cell(line, c)),
-        h("td.mono", { title: line.expected }, line.expected.slice(0, 12) + "…"))))));
+        h("td.mono", { title: line.expected }, line.expected.slice(0, 8) + "…"))))));
   }
 
   /** @param {Line[]} lines @param {Column[]} columns @param {string} file */

@@ -39,11 +39,12 @@ async function install() {
   }
 }
 
-/** The set of this version, and no other. */
+/** The set of this version, and no other. The claim is not waited for: Firefox ends it when a tab that is on its way here has
+ * arrived, and lets that tab arrive when this worker is active. */
 async function activate() {
   for (const name of await caches.keys())
     if (name.startsWith(PREFIX) && name !== PREFIX + VERSION) await caches.delete(name);
-  await worker.clients.claim();
+  void worker.clients.claim();
 }
 
 /** @param {string} path @param {Request} request */
