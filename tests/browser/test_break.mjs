@@ -72,3 +72,19 @@ test("an engine without a sign of life is ended after ten seconds", { timeout: 6
   const next = await run("tryLoad", MODEL);
   assert.ok(next.value, JSON.stringify(next.error));
 });
+
+for (const [what, script] of [["engine", "engine-worker"], ["compute worker", "compute-worker"], ["store", "store-worker"], ["trial", "trial-worker"]])
+  test(`a worker that never says hello ends the load with its name: ${what}`, { timeout: 60 }, async (t) => {
+    const server = await modelServer(t);
+    server.rule(`/engine/${script}.js`, { to: "/test/mute_worker.js" });
+    const { run } = await openPage(t, server);
+    await run("create", { threads: what === "trial" ? "auto" : 2 });
+    const { error, ms } = await run("tryLoad", MODEL);
+    assert.equal(error?.code, "NO_START", JSON.stringify(error));
+    assert.match(error.message, new RegExp(`^slm2 (${what}|compute 1) did not start within 15 seconds`));
+    assert.ok(ms > 13000 && ms < 30000, `${ms} ms`);
+    assert.equal((await run("state")).state, "empty");
+    server.rule(`/engine/${script}.js`, null);
+    const next = await run("tryLoad", MODEL);
+    assert.ok(next.value, JSON.stringify(next.error));
+  });

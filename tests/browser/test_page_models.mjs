@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { test } from "./harness.mjs";
+import { pause, test } from "./harness.mjs";
 import { native, synthetic } from "./engine.mjs";
 import { command, GOOD, host, open, web } from "./page.mjs";
 
@@ -159,6 +159,40 @@ test("what cannot fit is refused with its numbers; a load that did not end is to
   assert.deepEqual(await user.notices(), []);
   await user.page.reload();
   await user.ready();
+});
+
+test("a load in which the whole browser was killed is told of at the next start, and nothing loads by itself", { ...options, timeout: 120 }, async (t) => {
+  const profile = t.folder();
+  const site = await host(t, { isolated: true, edit: { "engine/engine-worker.js": () => "for (;;);" } }); /* a load that does not end */
+  const first = await t.browser({ profile });
+  const lost = await open(t, site.url, { browser: first, wait: false, expect: /./ });
+  await lost.page.waitFor(() => navigator.storage.getDirectory().then((root) => root.getDirectoryHandle("slm2"))
+    .then((top) => top.getDirectoryHandle("models")).then((folder) => folder.getFileHandle("loading.mark"))
+    .then((file) => file.getFile()).then((file) => file.size > 0, () => false));
+  first.kill(); /* SIGKILL to every process, as when the system runs out of memory */
+  await pause(500);
+  site.edit = {};
+  const user = await open(t, site.url, { browser: await t.browser({ profile }), wait: false });
+  assert.match(await user.notice("did not end last time"), /^Loading demo\.slm2 with [\d,]+ positions/);
+  await pause(1500);
+  assert.equal(await user.status(), "No model loaded");
+  await user.press("Choose a smaller context");
+  await user.page.waitFor(() => document.body.dataset.view === "models");
+  await user.press("Load…", "#view-models");
+  const offered = await user.page.waitFor(() => {
+    const all = [...document.querySelectorAll("#view-models option")].map((o) => o.textContent);
+    return all.length > 0 && all;
+  });
+  assert.ok(offered.some((text) => /^512 positions, f16/.test(text)), offered.join("; "));
+  t.note(`offered: ${offered.join("; ")}`);
+  await user.view("Chat");
+  await user.page.reload();
+  await user.notice("did not end last time"); /* until something is loaded */
+  await user.press("Load the demo");
+  await user.ready();
+  await user.page.reload();
+  await user.ready();
+  assert.deepEqual(await user.notices(), []);
 });
 
 const proof = { engines: GOOD, timeout: 180 };

@@ -4,7 +4,7 @@
  */
 import { Slm2Error, aborted } from "./error.js";
 import { admitted, lacks, probeFeatures } from "./features.js";
-import { forgetFailedLoad, holdModel, lastFailedLoad, markLoad } from "./lock.js";
+import { forgetFailedLoad, holdModel, lastFailedLoad, leaveLoad, markLoad } from "./lock.js";
 import { Machine } from "./machine.js";
 import { chooseModule, chooseThreads } from "./measure.js";
 import { countCommand, decode, digestCommand, generateCommand, integer, refuseUnknown, words } from "./messages.js";
@@ -61,8 +61,9 @@ export class Engine extends EventTarget {
   /** The model that no other tab may load. @type {{id: string, release: () => void} | null} */ #held = null;
   /** @type {{abort: AbortController, ended: Promise<unknown>} | null} */ #loading = null;
   /** @type {{model: ModelRef, options: LoadOptions} | null} */ #last = null;
+  /** Of the load under way. @type {import("./lock.js").LoadMark | null} */ #mark = null;
   #onPageHide = () => {
-    if (this.#loading !== null) forgetFailedLoad(); /* leaving is no failure */
+    if (this.#mark !== null) leaveLoad(this.#mark);
     this.#loading?.abort.abort(new Slm2Error("ABORTED", "the page was left"));
     this.#drop(new Slm2Error("ABORTED", "the page was left"), "empty");
     this.store.close();
@@ -190,30 +191,44 @@ export class Engine extends EventTarget {
   /** @param {ModelRef} model @param {Shape} shape @param {boolean} takeOver @param {(p: LoadProgress) => void} say
    * @param {AbortController} abort */
   async #load(model, shape, takeOver, say, abort) {
-    const { signal } = abort, stored = typeof model === "string";
+    const { signal } = abort, stored = typeof model === "string", other = stored && this.#held?.id !== model;
     signal.throwIfAborted();
     this.#planRequest(shape); /* refuses what cannot be, before anything else */
     say({ phase: "plan", loaded: 0, total: 1 });
-    await this.#choose(model, signal);
-    const request = this.#planRequest(shape);
-    const { terms, named, fits, why, about } = await this.store.plan(model, request, { signal });
-    if (!fits) throw new Slm2Error("MEMORY", why ?? "it does not fit", { ...named });
-    say({ phase: "plan", loaded: 1, total: 1 });
-    if (!stored || this.#held?.id !== model) { /* what cannot be loaded unloads nothing */
-      const held = stored ? await this.#hold(model, takeOver, abort) : null;
-      await this.#unloadNow();
-      this.#held = held;
-    } else await this.#unloadNow(true);
+    /* That it is in use is told before anything is measured; it is taken over once it is known to fit. */
+    let held = other && !takeOver ? await this.#hold(model, false, abort) : null;
+    let fit;
+    try {
+      fit = await this.#fit(model, shape, signal);
+      say({ phase: "plan", loaded: 1, total: 1 });
+      if (other) held ??= await this.#hold(model, true, abort);
+    } catch (e) {
+      held?.release(); /* what cannot be loaded unloads nothing */
+      throw e;
+    }
+    const { request, terms, named, about } = fit;
+    await this.#unloadNow(stored && !other);
+    if (!stored || other) this.#held = held;
     this.#set("loading");
     signal.throwIfAborted();
-    const unmark = await markLoad({ model: stored ? model : about.name, name: about.name, context: named.context,
-      kv: KV_TYPES[request.kv], profile: PROFILES[request.profile], pages: named.pages, at: new Date().toISOString() });
+    this.#mark = { model: stored ? model : about.name, name: about.name, context: named.context,
+      kv: KV_TYPES[request.kv], profile: PROFILES[request.profile], pages: named.pages, at: new Date().toISOString() };
+    const unmark = await markLoad(this.#mark, this.store);
     try {
       await this.#fill(model, terms, named, about, say, signal);
     } finally {
-      unmark();
+      await unmark();
+      this.#mark = null;
     }
     this.lastLoadFailed = null;
+  }
+
+  /** The plan of what is asked for, or why it cannot be. @param {ModelRef} model @param {Shape} shape @param {AbortSignal} signal */
+  async #fit(model, shape, signal) {
+    await this.#choose(model, signal);
+    const request = this.#planRequest(shape), plan = await this.store.plan(model, request, { signal });
+    if (!plan.fits) throw new Slm2Error("MEMORY", plan.why ?? "it does not fit", { ...plan.named });
+    return { request, ...plan };
   }
 
   /** @param {string} id @param {boolean} takeOver @param {AbortController} abort */
@@ -296,7 +311,7 @@ export class Engine extends EventTarget {
   /** The user has read it. */
   forgetFailedLoad() {
     this.lastLoadFailed = null;
-    forgetFailedLoad();
+    void forgetFailedLoad();
   }
 
   /* --- what breaks ----------------------------------------------------------------- */

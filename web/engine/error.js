@@ -13,6 +13,7 @@
  *   NO_STORAGE    the browser has no storage, or refuses it
  *   NOT_FOUND     no such model is stored
  *   NETWORK       the page's own server did not deliver
+ *   NO_START      a worker gave no sign of life after it was started
  *   POISONED      the engine broke and was ended; restart() makes a new one
  *   ABORTED       an AbortSignal, stop() or unload() ended the request
  *   CLOSED        close() was called
@@ -49,6 +50,12 @@ export class Slm2Error extends Error {
   /** @param {PlainError} plain */
   static from({ code, message, details }) { return new Slm2Error(code, message, details); }
 }
+
+export const START_SECONDS = 15;
+
+/** The error of a worker that never spoke. @param {string} name */
+export const mute = (name) => new Slm2Error("NO_START", `${name} did not start within ${START_SECONDS} seconds: reload the page; if that ` +
+  "does not help, the browser blocks or delays workers", { worker: name, seconds: START_SECONDS });
 
 /** The error of a request that a signal ended. @param {string} what @param {AbortSignal} [signal] @param {Tokens} [tokens] */
 export const aborted = (what, signal, tokens) =>

@@ -3,10 +3,10 @@
  * something breaks. Client.js decides what runs on it. A machine never comes back: the next model gets another one, because a
  * memory is freed only with its last thread, and a thread that broke must never meet new data.
  */
-import { Slm2Error } from "./error.js";
+import { START_SECONDS, Slm2Error, mute } from "./error.js";
 import { CommandWriter, EventReader, controlWords, parts, ringBell } from "./ring.js";
 import { CANCEL_ALL, MAGIC, PAGE, STATE, VERSION, WORD } from "./protocol.js";
-import { HAS_WAIT_ASYNC, changed, deferred, frame, sleep, turn } from "./wait.js";
+import { HAS_WAIT_ASYNC, changed, deferred, frame, inTime, sleep, turn } from "./wait.js";
 
 const EVENTS_A_TURN = 64; /* read and handed out between two frames: far less than 50 ms of work */
 const SILENCE_MS = 10000; /* without a heartbeat while something runs */
@@ -84,7 +84,10 @@ export class Machine {
       } else fail(new Slm2Error(data.code ?? "POISONED", `${name}: ${data.message}`, { worker: name, ...data.details }));
     };
     worker.postMessage({ module, memory: this.memory, index, sha256 });
-    return hello.promise;
+    return inTime(hello.promise, START_SECONDS, () => mute(name)).catch((e) => {
+      this.#break(e);
+      throw e;
+    });
   }
 
   #ring() {

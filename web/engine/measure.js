@@ -3,8 +3,9 @@
  * may choose [K11]; what the browser says of its cores may not (WebKitGTK says 4 on 2), and threads that have no core of
  * their own slow all others down.
  */
-import { Slm2Error } from "./error.js";
+import { START_SECONDS, Slm2Error, mute } from "./error.js";
 import { PAGE, PLAN_TERMS, STACKS } from "./protocol.js";
+import { inTime } from "./wait.js";
 
 const WARM_UP_MAX_MS = 200, STEADY = 4;
 const TRIAL_MS = 6;
@@ -30,7 +31,7 @@ class Runner {
   constructor(compiled, plan) {
     this.kind = compiled.kind;
     this.worker = new Worker(new URL("./trial-worker.js", import.meta.url), { type: "module", name: "slm2 trial" });
-    this.ready = this.#ask({ module: compiled.module, ...trialPlan(plan) });
+    this.ready = inTime(this.#ask({ module: compiled.module, ...trialPlan(plan) }), START_SECONDS, () => mute("slm2 trial"));
     this.ready.catch(() => {});
   }
   /** @param {object} message @returns {Promise<any>} */

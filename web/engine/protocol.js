@@ -20,6 +20,9 @@ export const CANCEL_ALL = 0xffffffff;
 export const NO_TOKEN = 0xffffffff;
 export const AS_IT_PAYS = 0xffffffff;
 
+/** Beside the stored models: the load that is under way (lock.js). */
+export const MARK_FILE = "loading.mark";
+
 /** 32-bit words of the control block. */
 export const WORD = Object.freeze({
   MAGIC: 0, VERSION: 1, STATE: 2, CANCEL: 3, HEARTBEAT: 4, QUIT: 5, DOORBELL: 6, EVENT_BELL: 7, COMMAND_HEAD: 8,

@@ -5,6 +5,7 @@
  * In the origin's private file system, under slm2/models:
  *   IDENTITY.part, IDENTITY.state   an import under way: bytes whose header was accepted first, and where they come from
  *   gguf-KEY.part, gguf-KEY.state   a conversion under way
+ *   loading.mark                    the load that is under way [R148]
  *   IDENTITY.slm2, IDENTITY.seal    a model: every chunk was verified; the seal is written last [K20]
  * A file without a seal counts for nothing but its chunks, each of which is hashed again before it is believed.
  *
@@ -16,7 +17,7 @@ import { Slm2Error } from "./error.js";
 import { serve } from "./mailbox.js";
 import { hex } from "./messages.js";
 import { Folder, readAt, writeAt } from "./opfs.js";
-import { CONTROL, WORD } from "./protocol.js";
+import { CONTROL, MARK_FILE, WORD } from "./protocol.js";
 import { fileSource, urlSource } from "./source.js";
 
 /** @typedef {import("./source.js").Source} Source
@@ -442,11 +443,15 @@ const operations = {
   verify: ({ id }, task) => verify(id, task),
   file: async ({ id }) => (await stored(id)).folder.file(`${id}.slm2`),
   remove: ({ id }) => remove(id),
+  mark: async ({ mark }) => {
+    const folder = await Folder.open();
+    return mark === null ? folder.remove(MARK_FILE) : folder.writeJson(MARK_FILE, mark);
+  },
 };
 
 /** @type {Map<number, AbortController>} */ const running = new Map();
 /** @type {Map<number, (value: any) => void>} */ const needs = new Map();
-/* core speaks of one file at a time, so one operation runs at a time. */
+/* core speaks of one file at a time, so one operation runs at a time; a mark needs no core. */
 let last = Promise.resolve();
 
 self.onmessage = ({ data }) => {
@@ -476,7 +481,7 @@ self.onmessage = ({ data }) => {
       self.postMessage({ id, need: what });
     }),
   };
-  last = last.then(async () => {
+  const run = async () => {
     try {
       abort.signal.throwIfAborted();
       self.postMessage({ id, value: await operations[op](args, task) });
@@ -486,5 +491,7 @@ self.onmessage = ({ data }) => {
       running.delete(id);
       needs.delete(id);
     }
-  });
+  };
+  if (op === "mark") void run();
+  else last = last.then(run);
 };

@@ -2,7 +2,8 @@
  * store.js: the models that this origin keeps in the browser, as the page sees them. All work is done in store-worker.js;
  * a conversion's arithmetic in convert-worker.js. Both are started here, because workers never start workers.
  */
-import { Slm2Error, aborted } from "./error.js";
+import { START_SECONDS, Slm2Error, aborted, mute } from "./error.js";
+import { inTime } from "./wait.js";
 
 const CONVERT_PAGES = 4096; /* 256 MiB of address space; only what a conversion touches is ever resident */
 
@@ -41,8 +42,19 @@ export class Store {
 
   /** @returns {Promise<Worker>} */
   #start() {
-    this.#worker ??= this.#module().then((module) => new Promise((done, fail) => {
-      const worker = new Worker(new URL("./store-worker.js", import.meta.url), { type: "module", name: "slm2 store" });
+    if (this.#worker !== null) return this.#worker;
+    const started = this.#module().then((module) => this.#spawn(module));
+    this.#worker = started;
+    started.catch(() => {
+      if (this.#worker === started) this.#worker = null; /* another call tries again */
+    });
+    return started;
+  }
+
+  /** @param {WebAssembly.Module} module @returns {Promise<Worker>} */
+  #spawn(module) {
+    const worker = new Worker(new URL("./store-worker.js", import.meta.url), { type: "module", name: "slm2 store" });
+    const hello = new Promise((done, fail) => {
       const broken = (/** @type {string} */ why) => {
         const error = new Slm2Error("POISONED", `the store worker ended: ${why}`, {});
         for (const asked of this.#asked.values()) asked.fail(error);
@@ -56,8 +68,11 @@ export class Store {
         else this.#take(worker, module, data);
       };
       worker.postMessage({ start: { base: this.#base, module } });
-    }));
-    return this.#worker;
+    });
+    return inTime(hello, START_SECONDS, () => {
+      worker.terminate();
+      return mute("slm2 store");
+    });
   }
 
   /** @param {Worker} worker @param {WebAssembly.Module} module @param {any} data */
@@ -152,6 +167,10 @@ export class Store {
       reader.close();
     }
   }
+
+  /** Writes down, to the disk, that a model is being loaded; null: that it is not. Not kept waiting by what else runs.
+   * @param {import("./lock.js").LoadMark | null} mark @returns {Promise<void>} */
+  mark(mark) { return this.#ask("mark", { mark }); }
 
   /** Ends the workers; what was asked fails. Another call starts them again. */
   close() {

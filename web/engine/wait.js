@@ -11,6 +11,21 @@ export function deferred() {
 /** @param {number} ms @returns {Promise<void>} */
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
+/** Like the promise, but fails when it takes longer than so many seconds. They are counted one by one: a machine that slept, or a
+ * page that was stopped, is not late. @template T @param {Promise<T>} promise @param {number} seconds
+ * @param {() => Error} late @returns {Promise<T>} */
+export function inTime(promise, seconds, late) {
+  return new Promise((done, fail) => {
+    let left = seconds;
+    const timer = setInterval(() => {
+      if (--left > 0) return;
+      clearInterval(timer);
+      fail(late());
+    }, 1000);
+    promise.then(done, fail).finally(() => clearInterval(timer));
+  });
+}
+
 const channel = new MessageChannel();
 /** @type {(() => void)[]} */ const turns = [];
 channel.port1.onmessage = () => turns.shift()?.();

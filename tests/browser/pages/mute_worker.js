@@ -1,0 +1,2 @@
+/* A worker that starts and never says a word. */
+self.onmessage = () => {};
