@@ -6,7 +6,7 @@ import { Slm2Error, aborted } from "./error.js";
 import { admitted, lacks, probeFeatures } from "./features.js";
 import { forgetFailedLoad, holdModel, lastFailedLoad, leaveLoad, markLoad } from "./lock.js";
 import { Machine } from "./machine.js";
-import { chooseModule, chooseThreads } from "./measure.js";
+import { chooseModule, rememberedThreads } from "./measure.js";
 import { countCommand, decode, digestCommand, generateCommand, integer, refuseUnknown, words } from "./messages.js";
 import { Modules } from "./modules.js";
 import { Completions, listModels } from "./openai.js";
@@ -118,7 +118,7 @@ export class Engine extends EventTarget {
     const { named } = await this.store.plan(model, this.#planRequest({}), { signal });
     const { compiled, trials } = await chooseModule(all, named);
     const most = Math.min(features.cores, MANY_CORES);
-    const { count, gains } = threads === "auto" ? await chooseThreads(compiled, most, named) : { count: threads, gains: [] };
+    const { count, gains } = threads === "auto" ? await rememberedThreads(compiled, features.cores, most, named) : { count: threads, gains: [] };
     signal?.throwIfAborted();
     this.#compiled = compiled;
     features.chosen ??= { kind: compiled.kind, threads: count, sha256: compiled.sha256, bytes: compiled.bytes, trials, gains };

@@ -94,6 +94,35 @@ export async function chooseModule(all, plan) {
   }
 }
 
+/* Other work on the machine can hide that threads gain, and cannot feign it. So the largest number that ever gained is remembered
+   for this number of cores; fewer than there could be are measured again at the next start. */
+const KNOWN = "slm2:threads";
+
+/** @param {number} cores */
+function knownThreads(cores) {
+  try {
+    const known = JSON.parse(localStorage.getItem(KNOWN) ?? "{}");
+    return known.cores === cores && Number.isInteger(known.threads) && known.threads >= 1 ? Math.min(known.threads, cores) : 1;
+  } catch {
+    return 1;
+  }
+}
+
+/** The number of threads that gain, now or at an earlier start.
+ * @param {CompiledModule} compiled @param {number} cores @param {number} most @param {Record<string, number>} plan of any model
+ * @returns {Promise<{count: number, gains: {threads: number, gain: number}[]}>} */
+export async function rememberedThreads(compiled, cores, most, plan) {
+  const known = Math.min(knownThreads(cores), most);
+  if (known === most) return { count: most, gains: [] };
+  const { count, gains } = await chooseThreads(compiled, most, plan), threads = Math.max(known, count);
+  try {
+    localStorage.setItem(KNOWN, JSON.stringify({ cores, threads }));
+  } catch {
+    /* A page without storage measures each time. */
+  }
+  return { count: threads, gains };
+}
+
 /** The number of threads that still gain.
  * @param {CompiledModule} compiled @param {number} most @param {Record<string, number>} plan of any model
  * @returns {Promise<{count: number, gains: {threads: number, gain: number}[]}>} */
