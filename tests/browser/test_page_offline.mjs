@@ -44,27 +44,26 @@ test("a host without isolation headers, under a path: one reload gets them; then
   assert.ok(site.log.every((p) => p.startsWith("/some/path/") || p === "/favicon.ico"), site.log.join());
 });
 
-for (const file of ["index.html", "chat.js"])
-  test(`a tab that still loads its ${file} when the service worker starts keeps nobody waiting`, options, async (t) => {
-    const gate = () => {
-      let open;
-      const shut = new Promise((done) => { open = done; });
-      return { shut, open };
-    };
-    const worker = gate(), late = gate(); /* the first tab asks for the file, then the second, which waits, then the worker */
-    const site = await host(t, { isolated: true, hold: { "sw.js": () => worker.shut,
-      [file]: (before) => (before === 1 ? late.shut : undefined) } });
-    const one = await open(t, site.url, { expect: broken }), two = await t.page();
-    two.expect(broken);
-    const arrived = two.goto(site.url).then(() => null, (error) => error), target = `/some/path/${file === "index.html" ? "" : file}`;
-    while (site.log.filter((path) => path === target).length < 2) await pause(20);
-    worker.open();
-    await one.page.waitFor(async () => (await navigator.serviceWorker.getRegistration())?.active?.state === "activated");
-    assert.equal(await one.page.evaluate(async () => (await fetch("icon.svg")).status), 200);
-    late.open();
-    assert.equal(await arrived, null);
-    await two.waitFor(() => document.querySelector(".notice p")?.textContent.includes("another tab of this browser"));
-  });
+test("a tab that is on its way when the service worker starts keeps nobody waiting", options, async (t) => {
+  const gate = () => {
+    let open;
+    const shut = new Promise((done) => { open = done; });
+    return { shut, open };
+  };
+  const worker = gate(), page = gate();
+  const site = await host(t, { isolated: true, hold: { "sw.js": () => worker.shut,
+    "index.html": (before) => (before === 1 ? page.shut : undefined) } });
+  const one = await open(t, site.url, { expect: broken }), two = await t.page();
+  two.expect(broken);
+  const arrived = two.goto(site.url).then(() => null, (error) => error);
+  while (site.log.filter((path) => path === "/some/path/").length < 2) await pause(20);
+  worker.open();
+  await one.page.waitFor(async () => (await navigator.serviceWorker.getRegistration())?.active?.state === "activated");
+  assert.equal(await one.page.evaluate(async () => (await fetch("icon.svg")).status), 200);
+  page.open();
+  assert.equal(await arrived, null);
+  await two.waitFor(() => document.querySelector(".notice p")?.textContent.includes("another tab of this browser"));
+});
 
 test("where the service worker cannot help, the page says what is missing and never reloads again", options, async (t) => {
   const site = await host(t, { edit: { "sw.js": () =>

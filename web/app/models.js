@@ -23,6 +23,7 @@ export class ModelsView {
   #room = h("p.small");
   #importing = h("div");
   /** @type {AbortController | null} */ #abort = null;
+  /** What the list was made of: a list that stays the same stays in its place, with what was opened in it. */ #shown = "";
 
   /** @param {import("./app.js").App} app */
   constructor(app) {
@@ -70,6 +71,9 @@ export class ModelsView {
     } catch (e) {
       refused = /** @type {Error} */ (e).message;
     }
+    const made = JSON.stringify([stored, refused, this.app.demoId, engine.model?.identity]);
+    if (made === this.#shown) return;
+    this.#shown = made;
     this.#list.replaceChildren(h("h2", {}, "In this browser"), this.#demo(stored.find((m) => m.id === this.app.demoId)),
       ...stored.filter((m) => m.id !== this.app.demoId).map((m) => this.#card(m)),
       refused === "" ? "" : h("p.failed", {}, `${refused}. A picked .slm2 file is used from memory, while this tab is open.`));
