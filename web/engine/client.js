@@ -118,7 +118,8 @@ export class Engine extends EventTarget {
     const { named } = await this.store.plan(model, this.#planRequest({}), { signal });
     const { compiled, trials } = await chooseModule(all, named);
     const most = Math.min(features.cores, MANY_CORES);
-    const { count, gains } = threads === "auto" ? await rememberedThreads(compiled, features.cores, most, named) : { count: threads, gains: [] };
+    const { count, gains } = threads === "auto" ? await rememberedThreads(compiled, features.cores, most, named)
+      : { count: threads, gains: [] };
     signal?.throwIfAborted();
     this.#compiled = compiled;
     features.chosen ??= { kind: compiled.kind, threads: count, sha256: compiled.sha256, bytes: compiled.bytes, trials, gains };
