@@ -7,7 +7,7 @@
 import { deferred, sleep, turn } from "./wait.js";
 
 const WORTH = 1 << 26; /* smaller memories are not waited for */
-const PRESSURE = 2 ** 33; /* bytes of address space for a moment; none is ever resident */
+const PRESSURES = [2 ** 33, 2 ** 32]; /* bytes of address space for a moment, none ever resident; WebKit has buffers up to 2 ** 32 */
 const MOST_MS = 600, PAUSE_MS = 20, SHORT_MS = 5;
 
 /** Memories that this page has given up and that are still there. Not asked for by a WeakRef: to look at one keeps it alive while
@@ -28,12 +28,14 @@ export function giveUp(memory) {
   registry.register(memory, undefined);
 }
 
-/* One that cannot be had has the same effect. */
+/* The largest that can be had. */
 function press() {
-  try {
-    void new ArrayBuffer(PRESSURE).byteLength;
-  } catch {
-    /* as on a small machine */
+  for (const bytes of PRESSURES) {
+    try {
+      return void new ArrayBuffer(bytes).byteLength;
+    } catch {
+      continue;
+    }
   }
 }
 
