@@ -89,7 +89,7 @@ static void put(slm2_web_writer *w, uint32_t op, uint32_t request, const uint8_t
 
 slm2_status slm2_web_writer_put(slm2_web_writer *w, uint32_t op, uint32_t request, const uint8_t *payload, uint32_t n,
                                 slm2_error *error) {
-  uint32_t room;
+  uint32_t room = 0;
   SLM2_TRY(slm2_web_writer_room(w, &room, error));
   const uint32_t size = record_size(n), rest = RING - w->head % RING, skipped = size > rest ? rest : 0;
   if (n > SLM2_WEB_PAYLOAD_MAX) return broken(error, "event length", n, w->head % RING);

@@ -79,7 +79,7 @@ static inline int web_put(web_page *page, uint32_t op, uint32_t flags, uint32_t 
     at = 0;
   }
   web_raw_record(at, n, op, flags, request, page->sequence++);
-  if (n > 0) memcpy(slm2_web_at(SLM2_WEB_COMMANDS + at + 16), payload, n);
+  if (payload != NULL) memcpy(slm2_web_at(SLM2_WEB_COMMANDS + at + 16), payload, n);
   memset(slm2_web_at(SLM2_WEB_COMMANDS + at + 16 + n), 0, size - 16 - n);
   page->head += size;
   web_set(SLM2_WORD_COMMAND_HEAD, page->head);
