@@ -15,7 +15,7 @@ UNITS   = aarch64 s390x i686
 FULL    = sanitizers tsan bits $(NATIVE) $(CROSS) $(KERNELS:%=kernels-%) wasm32-all math-full readers-long fuzz-long $(UNITS:%=unit-%)
 
 .PHONY: check full check-setup check-base $(addprefix leg-,$(CHECKS) $(FULL)) fuzz-programs
-check: check-setup ## sanitizers, compilers, cross targets, math sample, fuzzing: under 15 minutes on two cores
+check: check-setup ## sanitizers, compilers, cross targets, math sample, fuzzing, three browsers: half an hour of two cores
 	@$(MAKE) --no-print-directory --keep-going -j2 $(addprefix leg-,$(CHECKS))
 	@echo "ok: all of make check"
 full: check-setup ## the same with nothing left out: exhaustive math, long fuzzing, emulated unit tests (hours)
