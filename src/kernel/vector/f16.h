@@ -22,7 +22,7 @@ INLINE va load_f16(const uint16_t *p) {
  * carries as rounding does; what becomes subnormal is rounded to a multiple of 2^-24, the unit of 1/2, by an addition to it. */
 INLINE void store_f16(uint16_t *p, va v) {
   const vi size = (vi)v & 0x7fffffff;
-  const vi normal = ((size + 0xfff + ((size >> 13) & 1)) >> 13) - (112 << 10);
+  const vi normal = (vi)(((vu)size + 0xfff + (((vu)size >> 13) & 1)) >> 13) - (112 << 10);
   const vi tiny = (vi)((vf)size + 0.5f) - 0x3f000000;
   const vi small = size < 0x38800000;
   const vi half = (small & tiny) | (~small & normal) | ((vi)((vu)v >> 16) & 0x8000);
