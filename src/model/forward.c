@@ -147,9 +147,17 @@ static bool multiply_rows(const work *w, span s) {
   return true;
 }
 
+/* How many units a thread takes at a time: of one token's product up to its share. */
+static uint32_t units_together(const pass *p, uint32_t units) {
+  const uint32_t share = p->f->pool == NULL ? units : units / p->f->pool->n_threads;
+  if (p->n > 1 || share < SLM2_UNITS_TOGETHER) return SLM2_UNITS_TOGETHER;
+  return share < SLM2_UNITS_OF_ONE ? share : SLM2_UNITS_OF_ONE;
+}
+
 static slm2_status multiply(const pass *p, const products *list) {
-  work w = {.p = p, .unit = multiply_rows, .together = SLM2_UNITS_TOGETHER, .products = list};
+  work w = {.p = p, .unit = multiply_rows, .products = list};
   for (uint32_t i = 0; i < list->count; i++) w.units += list->of[i].w->rows / SLM2_UNIT_ROWS;
+  w.together = units_together(p, w.units);
   SLM2_TRY(run(&w));
   for (uint32_t i = 0; i < list->count; i++) show(p, list->of[i].stage, list->of[i].y, list->of[i].w->rows);
   return SLM2_OK;

@@ -11,9 +11,11 @@
 #include "slm2/trace.h"
 
 /* The unit of a matrix product is half a panel; a thread takes up to so many together, between two looks at the cancel
- * word [K14]: kernels are at their best with 64 rows. */
+ * word [K14]: kernels are at their best with 64 rows of a tile, and of a single token, which memory bounds, with streams of
+ * some 100 KB. */
 #define SLM2_UNIT_ROWS 16u
 #define SLM2_UNITS_TOGETHER 4u
+#define SLM2_UNITS_OF_ONE 32u
 
 /* Activations of one tile, one row per token. */
 typedef struct slm2_scratch {
@@ -47,7 +49,8 @@ typedef struct slm2_forward {
 } slm2_forward;
 
 /* The cancel word (may be NULL): non-zero stops with SLM2_E_CANCELLED. Every thread reads it before every piece of work
- * that it takes: at most 64 rows of a product, SLM2_ATTENTION_ROWS rows of attention, one token of anything else. */
+ * that it takes: at most 64 rows of a product (512 for a single token), SLM2_ATTENTION_ROWS rows of attention, one token
+ * of anything else. */
 typedef const _Atomic(uint32_t) slm2_stop_word;
 
 /* Who watches a pass under way. Both may be NULL. The tap is called by the thread that called the pass. */

@@ -90,9 +90,10 @@ static void pause_processor(void) {
 #endif
 }
 
-/* The time that a wait counts from and to. WebAssembly has no clock: there the looks taken tell, at about 4 ns each. */
+/* The time that a wait counts from and to. WebAssembly has no clock: there the looks taken tell. One takes 0.25 ns in V8's
+ * best code on a Zen 5, and 1.2 ns in its first, in which a worker's endless loop may stay. */
 #ifdef __wasm__
-static uint64_t now_ns(uint64_t looks) { return 4 * looks; }
+static uint64_t now_ns(uint64_t looks) { return looks / 4; }
 #else
 static uint64_t now_ns(uint64_t looks) {
   (void)looks;

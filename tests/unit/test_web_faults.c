@@ -185,6 +185,16 @@ static void cancelling_run(void *self, slm2_job_fn *job, void *context, uint32_t
   web_pool_run(self, job, context, units, grain);
 }
 
+/* How many runs of the pool the answer takes. */
+static uint32_t count_runs(void) {
+  runs_left = UINT64_MAX;
+  web_answer_to(&question, &got);
+  CHECK(web_same(&got, &want));
+  const uint64_t runs = UINT64_MAX - runs_left;
+  runs_left = 0;
+  return (uint32_t)runs;
+}
+
 /* A hundred stops at random moments: each request ends with DONE, and the next has the bits of a fresh one. */
 static void test_cancel(void) {
   uint64_t random = 3;
@@ -192,11 +202,12 @@ static void test_cancel(void) {
   open_plain();
   web_expect(&plain_model, &web_plain, &question, prompt_ids, N_PROMPT, &want);
   web_pool.run = cancelling_run;
+  const uint32_t all = count_runs();
   for (uint32_t i = 0; i < 100; i++) {
     web_send(SLM2_COMMAND_RESET, NULL, 0);
     CHECK(web_next());
     cancel_value = page.request + 1;
-    runs_left = 1 + test_random(&random) % 170;
+    runs_left = 1 + test_random(&random) % (all + all / 4);
     web_answer_to(&question, &got);
     CHECK(got.last_op == SLM2_EVENT_DONE);
     if (got.finish != SLM2_FINISH_CANCELLED) {
@@ -243,11 +254,11 @@ static void test_early_cancel(void) {
 
 /* Numbers of other requests, stored while this one runs: they stop nothing, whenever they come. All ones stops whatever runs. */
 static void test_others_cancel(void) {
-  uint32_t runs = 0;
   open_plain();
   web_expect(&plain_model, &web_plain, &question, prompt_ids, N_PROMPT, &want);
   web_pool.run = cancelling_run;
-  for (; runs < 90; runs += 3)
+  const uint32_t all = count_runs(), step = 1 + all / 30;
+  for (uint32_t runs = 0; runs < all; runs += step)
     for (uint32_t k = 0; k < 3; k++) {
       web_send(SLM2_COMMAND_RESET, NULL, 0);
       CHECK(web_next());

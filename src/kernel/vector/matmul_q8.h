@@ -32,6 +32,9 @@ INLINE vi dot(vi acc, vi w, vi a) {
 #define Q8_TOKENS TILE_TOKENS
 #define Q8_VECTORS TILE_VECTORS
 #endif
+#ifndef STREAMS /* that a single token's product reads at once: 1 or 2 */
+#define STREAMS 1
+#endif
 #define Q8_VECTORS_OF(nv) ((nv) < Q8_VECTORS ? (nv) : Q8_VECTORS)
 #define STEPS (GROUPS * PARTS)
 
@@ -73,34 +76,53 @@ INLINE int32_t start_token(const int8_t *xq) {
   return start;
 }
 
-/* One token: decoding. The sums over the blocks stay in y, where registers are few. */
-INLINE void vector_q8(float *y, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t r, const int nv) {
-  const uint32_t blocks = w->cols / SLM2_BLOCK;
-  const uint8_t *panel = panel_at(w, r);
-  y += r;
-  UNROLL for (int v = 0; v < nv; v++) store(y + v * LANES, (vf){0});
-  for (uint32_t b = 0; b < blocks; b++, panel += SLM2_PANEL_BYTES) {
-    PREFETCH(panel);
-    const uint8_t *q = weights_at(panel, r);
-    const vi start = splat_bits(start_token(xq));
-    vi sum[MAX_NV];
-    start_rows(sum, q, nv);
-    UNROLL for (int v = 0; v < nv; v++) sum[v] += start;
-    IN_ORDER for (int g = 0; g < GROUPS; g++, q += GROUP_BYTES, xq += 4) {
-      ONE_ADDRESS(q);
-      prefetch_group(q, nv);
-      vi act = splat_bits(*(const int32_at *)xq), sign = sign_of(act), parts[PARTS];
-      UNROLL for (int p = 0; p < PARTS; p++) parts[p] = activation_part(act, p);
-      UNROLL for (int v = 0; v < nv; v++) {
-        vi dwords = signed_weight(load_bits(q + v * SLM2_VB), sign);
-        UNROLL for (int p = 0; p < PARTS; p++) sum[v] = dot(sum[v], weight_part(dwords, p), parts[p]);
-      }
+/* One block for one token. The sums over the blocks stay in y, where registers are few. */
+INLINE void block_of_vector_q8(float *y, const uint8_t *panel, const int8_t *xq, float a, vi start, uint32_t r, const int nv) {
+  const uint8_t *q = weights_at(panel, r);
+  vi sum[MAX_NV];
+  PREFETCH(panel);
+  start_rows(sum, q, nv);
+  UNROLL for (int v = 0; v < nv; v++) sum[v] += start;
+  IN_ORDER for (int g = 0; g < GROUPS; g++, q += GROUP_BYTES, xq += 4) {
+    ONE_ADDRESS(q);
+    prefetch_group(q, nv);
+    vi act = splat_bits(*(const int32_at *)xq), sign = sign_of(act), parts[PARTS];
+    UNROLL for (int p = 0; p < PARTS; p++) parts[p] = activation_part(act, p);
+    UNROLL for (int v = 0; v < nv; v++) {
+      vi dwords = signed_weight(load_bits(q + v * SLM2_VB), sign);
+      UNROLL for (int p = 0; p < PARTS; p++) sum[v] = dot(sum[v], weight_part(dwords, p), parts[p]);
     }
-    vf scale[MAX_NV];
-    scales_at(scale, panel, r, nv);
-    UNROLL for (int v = 0; v < nv; v++)
-      store(y + v * LANES, load(y + v * LANES) + block_sum(sum[v]) * (scale[v] * a[b]));
   }
+  vf scale[MAX_NV];
+  scales_at(scale, panel, r, nv);
+  UNROLL for (int v = 0; v < nv; v++)
+    store(y + v * LANES, load(y + v * LANES) + block_sum(sum[v]) * (scale[v] * a));
+}
+
+/* One token: decoding. Two streams take the panels of rows r and r + apart block by block in turns: where weights cannot be
+ * asked for ahead, a processor reads two long streams faster than one. */
+INLINE void vector_q8(float *y, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t r, uint32_t apart, const int nv,
+                      const int streams) {
+  const uint32_t blocks = w->cols / SLM2_BLOCK;
+  const uint8_t *panel[2] = {panel_at(w, r), panel_at(w, r + apart)};
+  float *to[2] = {y + r, y + r + apart};
+  UNROLL for (int s = 0; s < streams; s++)
+    UNROLL for (int v = 0; v < nv; v++) store(to[s] + v * LANES, (vf){0});
+  for (uint32_t b = 0; b < blocks; b++, xq += SLM2_BLOCK) {
+    const vi start = splat_bits(start_token(xq));
+    UNROLL for (int s = 0; s < streams; s++) {
+      block_of_vector_q8(to[s], panel[s], xq, a[b], start, r, nv);
+      panel[s] += SLM2_PANEL_BYTES;
+    }
+  }
+}
+
+/* How far apart two streams from row r would be; 0: there is one. */
+INLINE uint32_t apart_of(uint32_t r, uint32_t end) {
+  return STREAMS == 2 && r % PANEL == 0 ? (end - r) / (2 * PANEL) * PANEL : 0;
+}
+INLINE void panels_q8(float *y, const slm2_matrix *w, const int8_t *xq, const float *a, uint32_t r, uint32_t apart) {
+  for (uint32_t i = 0; i < apart; i += PANEL) vector_q8(y, w, xq, a, r + i, apart, NV_PANEL, 2);
 }
 
 #define SIGNS (MAX_TOKENS * STEPS)
@@ -214,9 +236,11 @@ static inline void matmul_q8(float *y, size_t y_stride, const slm2_matrix *w, co
     const int8_t *in = xq + (size_t)t * w->cols;
     const float *scale = a + (size_t)t * (w->cols / SLM2_BLOCK);
     for (uint32_t r = r0, rows; r < r1; r += rows) {
-      rows = rows_of_step(r, r1);
-      if (tokens == 1 && rows == 32) vector_q8(out, w, in, scale, r, NV_PANEL);
-      else if (tokens == 1) vector_q8(out, w, in, scale, r, NV_HALF);
+      const uint32_t apart = tokens == 1 ? apart_of(r, r1) : 0;
+      rows = apart != 0 ? 2 * apart : rows_of_step(r, r1);
+      if (apart != 0) panels_q8(out, w, in, scale, r, apart);
+      else if (tokens == 1 && rows == 32) vector_q8(out, w, in, scale, r, 0, NV_PANEL, 1);
+      else if (tokens == 1) vector_q8(out, w, in, scale, r, 0, NV_HALF, 1);
       else if (rows == 32) tokens_q8(out, y_stride, w, in, scale, tokens, r, NV_PANEL);
       else tokens_q8(out, y_stride, w, in, scale, tokens, r, NV_HALF);
     }

@@ -16,6 +16,7 @@
 #define TILE_VECTORS 2
 #define Q8_TOKENS 2 /* a weight's vector costs a load, an activation two: 8 sums, 4 columns, 3 more are the 15 registers */
 #define Q8_VECTORS 4
+#define STREAMS 2 /* there is no instruction to ask for memory ahead */
 #include "kernel/vector/vector.h"
 
 #define PARTS 1

@@ -6,6 +6,7 @@
 #define SLM2_VB 16
 #define TILE_TOKENS 4
 #define TILE_VECTORS 2
+#define STREAMS 2 /* there is no instruction to ask for memory ahead */
 #include "kernel/vector/vector.h"
 
 #define PARTS 2
