@@ -38,6 +38,7 @@ const SETTLED = 1.1; /* times what a step takes in the end */
 const RELOAD_MS = 5000; /* after a reload, before its memory is read */
 const PEER_PROMPT = brief || quick ? 64 : 128, PEER_TOKENS = quick ? 4 : 8;
 const counts = [...new Set([1, cores])];
+const KINDS = new Set(["relaxed", "simd", "scalar"]); /* of modules; "auto": the engine chooses; "trial": and knows of no choice */
 const browsers = (env.LAB_BROWSERS ?? "chromium firefox").split(" ");
 const say = (text) => process.stderr.write(`${((Date.now() - began) / 1000).toFixed(0).padStart(4)} s  ${text}\n`);
 const samples = new Samples(), notes = [], busy = [];
@@ -159,7 +160,8 @@ const note = (lab, runner, threads, metric, value) => samples.add(lab.name, runn
 
 /** The engine of a page that has none yet, with the model from the store. */
 async function load(lab, kind, threads) {
-  await lab.call("create", kind === "auto" ? {} : { module: kind, threads });
+  if (kind === "trial") await lab.call("forget");
+  await lab.call("create", KINDS.has(kind) ? { module: kind, threads } : {});
   const loaded = await lab.call("load", lab.id, { context: CONTEXT });
   if (!loaded.sealed) throw new Error(`${lab.name}: the model was verified again`);
   lab.modules.set(loaded.chosen.kind, loaded.chosen.sha256);
@@ -315,15 +317,17 @@ function takeNative(threads) {
   }
 }
 
-/** What a visitor who comes back waits for, the choice of the module included; then the same with the choice made, and how long
- * the module takes to come to its speed. Then the same model in one page again and again. */
+/** What a visitor who comes back waits for: with modules and threads measured, as at the first visit or a week later; as an
+ * earlier visit measured them; with those that are given, and how long the module takes to come to its speed. Then the same
+ * model in one page again and again. */
 async function takeStarts(lab) {
-  for (const kind of ["auto", "relaxed"])
+  for (const kind of ["trial", "auto", "relaxed"])
     for (let i = 0; i < (quick ? 1 : 3); i++) {
-      const { ms } = await ready(lab, kind, cores);
-      const { firstMs, steps } = await lab.call("settle", ids(1)[0], kind === "auto" ? 2 : SETTLE);
+      const { ms, chosen } = await ready(lab, kind, cores);
+      if ((chosen.trials.length > 0) !== (kind === "trial")) throw new Error(`${kind}: ${chosen.trials.length} modules were measured`);
+      const { firstMs, steps } = await lab.call("settle", ids(1)[0], KINDS.has(kind) ? SETTLE : 2);
       note(lab, kind, cores, "ttft", ms + firstMs);
-      if (kind === "auto") continue;
+      if (!KINDS.has(kind)) continue;
       const late = median(steps.slice(-steps.length / 3)), at = steps.findIndex((step) => step <= SETTLED * late);
       note(lab, kind, cores, "step_first", steps[0]);
       note(lab, kind, cores, "step_late", late);

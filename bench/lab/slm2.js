@@ -91,6 +91,8 @@ globalThis.run = {
     }
     return { bytes: bytes.length, ms: out };
   },
+  /** What an earlier engine chose. */
+  forget: () => ["slm2:module", "slm2:threads"].forEach((key) => localStorage.removeItem(key)),
   async create(options) {
     const { ms } = await timed(async () => { engine = await createEngine({ wasm: "/wasm/", ...options }); });
     return { ms, kinds: engine.capabilities };

@@ -7,7 +7,7 @@ BROWSER_RUN   = node tests/browser/run.mjs $(1) --build $(BUILD) $(BROWSER_ONLY)
 .PHONY: screenshots browser-base browser-setup browser-test browser-check $(BROWSERS:%=browser-%) $(BROWSERS:%=leg-%) $(BROWSERS:%=leg-%-slow)
 # In make test: what takes two minutes. All of it, in three engines, is make check.
 BROWSER_QUICK = isolated 'harness: without' 'harness: the policy' kernels: numbers: package: page: page_offline: page_use: \
-                'privacy: no request' refuse: 'store: import' 'stop: a' break:
+                'privacy: no request' refuse: 'store: import' 'stop: a' break: choice:
 browser-test: ## the page, its engine, its store and its numbers, in Chromium (two minutes)
 	@$(MAKE) --no-print-directory browser-chromium BROWSER_ONLY="$(BROWSER_QUICK)"
 browser-check: $(BROWSERS:%=browser-%) ## the same in Chromium, Firefox and WebKitGTK

@@ -133,23 +133,3 @@ test("an engine that sleeps is unloaded at once", { timeout: 120 }, async (t) =>
   t.note(`median ${took[5].toFixed(0)} ms, longest ${took.at(-1).toFixed(0)} ms`);
   assert.ok(took[5] < 60, `${took.map(Math.round)} ms`);
 });
-
-test("threads that gained once are taken without measuring; of another machine, or none, they are measured", { timeout: 120 }, async (t) => {
-  const { page, run } = await openPage(t, await modelServer(t));
-  const chosen = async (known) => {
-    await page.evaluate((text) => localStorage.setItem("slm2:threads", text), known);
-    await run("create");
-    await run("load", { url: "/models/demo.slm2" });
-    const { chosen: out, cores } = await run("capabilities");
-    return { ...out, cores, known: JSON.parse(await page.evaluate(() => localStorage.getItem("slm2:threads"))) };
-  };
-  const { cores } = await run("create");
-  const most = Math.min(cores, 8);
-  const told = await chosen(JSON.stringify({ cores, threads: cores }));
-  assert.deepEqual([told.threads, told.gains], [most, []]);
-  for (const known of most === 1 ? [] : [JSON.stringify({ cores: cores + 1, threads: cores + 1 }), JSON.stringify({ cores, threads: -1 }), "nonsense"]) {
-    const { threads, gains, known: kept } = await chosen(known);
-    assert.ok(gains.length > 0 && threads >= 1 && threads <= most, known);
-    assert.deepEqual(kept, { cores, threads });
-  }
-});

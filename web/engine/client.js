@@ -6,7 +6,7 @@ import { Slm2Error, aborted } from "./error.js";
 import { admitted, lacks, probeFeatures } from "./features.js";
 import { forgetFailedLoad, holdModel, lastFailedLoad, leaveLoad, markLoad } from "./lock.js";
 import { Machine } from "./machine.js";
-import { chooseModule, rememberedThreads } from "./measure.js";
+import { chooseModule, keepModule, knownModule, rememberedThreads } from "./measure.js";
 import { countCommand, decode, digestCommand, generateCommand, integer, refuseUnknown, words } from "./messages.js";
 import { Modules } from "./modules.js";
 import { Completions, listModels } from "./openai.js";
@@ -24,7 +24,8 @@ const MANY_CORES = 8; /* more threads than this gain nothing where memory is the
  *  @typedef {import("./store.js").ModelRef} ModelRef
  *  @typedef {import("./messages.js").GenerateParams} GenerateParams
  *  @typedef {{kind: Kind, threads: number, sha256: string, bytes: number, trials: {kind: Kind, ms: number}[],
- *    gains: {threads: number, gain: number}[]}} Chosen trials: of the modules; gains: work done beside one thread's
+ *    gains: {threads: number, gain: number}[]}} Chosen trials: of the modules; gains: work done beside
+ *    one thread's; neither of what an earlier visit measured
  *  @typedef {{modules: Modules, kinds: Kind[], threads: "auto" | number, maxPages: number, base: string, features: Features,
  *    missing: import("./features.js").Lack[], lastLoadFailed: import("./lock.js").LoadMark | null}} Setup
  *  @typedef {Features & {chosen: Chosen | null, why: () => import("./features.js").Lack[]}} Capabilities
@@ -109,14 +110,17 @@ export class Engine extends EventTarget {
       tile: TILE, threads: this.capabilities.chosen?.threads ?? 1, pages: integer(maxPages, "maxPages", MAX_PAGES, 1) };
   }
 
-  /** Measures which module and how many threads to use, the first time that a model is at hand: the trial runs in the
-   * working memory that a plan has. @param {ModelRef} model @param {AbortSignal} [signal] @returns {Promise<Chosen>} */
+  /** Which module and how many threads to use, as an earlier visit measured them, or measured the first time that a model is at
+   * hand: the trial runs in the working memory that a plan has.
+   * @param {ModelRef} model @param {AbortSignal} [signal] @returns {Promise<Chosen>} */
   async #choose(model, signal) {
     const { modules, kinds, threads } = this.#setup, features = this.capabilities;
     if (features.chosen !== null) return features.chosen;
-    const all = await Promise.all(kinds.map((kind) => modules.get(kind, signal)));
+    const known = knownModule(kinds, await modules.hashes(kinds, signal));
+    const all = await Promise.all((known === null ? kinds : [known]).map((kind) => modules.get(kind, signal)));
     const { named } = await this.store.plan(model, this.#planRequest({}), { signal });
     const { compiled, trials } = await chooseModule(all, named);
+    keepModule(compiled, all);
     const most = Math.min(features.cores, MANY_CORES);
     const { count, gains } = threads === "auto" ? await rememberedThreads(compiled, features.cores, most, named)
       : { count: threads, gains: [] };

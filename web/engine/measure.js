@@ -15,6 +15,7 @@ const COUNTS = [1, 2, 3, 4, 6, 8];
 const SHARE = 0.5; /* of the gain that more cores could give, that more threads must give */
 
 /** @typedef {import("./modules.js").CompiledModule} CompiledModule
+ *  @typedef {import("./modules.js").Kind} Kind
  *  @typedef {{ms: number, checksum: number}} Trial */
 
 /** A memory map without a model: a plan's work region and nothing behind it. @param {Record<string, number>} plan */
@@ -71,7 +72,7 @@ async function together(runners, rounds) {
 
 /** The fastest of the modules, which are given from the most to the least promising.
  * @param {CompiledModule[]} all @param {Record<string, number>} plan of any model
- * @returns {Promise<{compiled: CompiledModule, trials: {kind: import("./modules.js").Kind, ms: number}[]}>} */
+ * @returns {Promise<{compiled: CompiledModule, trials: {kind: Kind, ms: number}[]}>} */
 export async function chooseModule(all, plan) {
   if (all.length === 1) return { compiled: all[0], trials: [] };
   const runners = all.map((compiled) => new Runner(compiled, plan));
@@ -94,32 +95,53 @@ export async function chooseModule(all, plan) {
   }
 }
 
-/* Other work on the machine can hide that threads gain, and cannot feign it. So the largest number that ever gained is remembered
-   for this number of cores; fewer than there could be are measured again at the next start. */
-const KNOWN = "slm2:threads";
+/* --- what earlier trials found ------------------------------------------------------------------ */
 
-/** @param {number} cores */
-function knownThreads(cores) {
+/** @param {string} key @returns {any} what was kept, {} for nothing */
+function recall(key) {
   try {
-    const known = JSON.parse(localStorage.getItem(KNOWN) ?? "{}");
-    return known.cores === cores && Number.isInteger(known.threads) && known.threads >= 1 ? Math.min(known.threads, cores) : 1;
+    return JSON.parse(localStorage.getItem(key) ?? "{}") ?? {};
   } catch {
-    return 1;
+    return {};
   }
 }
+/** @param {string} key @param {object} value */
+function keep(key, value) {
+  try {
+    localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    /* A page without storage measures each time. */
+  }
+}
+
+const MODULE = "slm2:module", THREADS = "slm2:threads";
+const MODULE_DAYS = 7; /* then the modules are measured again: something else may have kept the machine busy */
+
+/** The module that won the last trial, while the browser and every module's bytes are the same; null: none is known.
+ * @param {Kind[]} kinds @param {Record<Kind, string>} hashes of their bytes @returns {Kind | null} */
+export function knownModule(kinds, hashes) {
+  const { kind, browser, at, modules } = recall(MODULE), age = Date.now() - at;
+  const same = browser === navigator.userAgent && age >= 0 && age < MODULE_DAYS * 86400000 && kinds.includes(kind)
+    && kinds.every((each) => modules?.[each] === hashes[each]) && Object.keys(modules).length === kinds.length;
+  return same ? kind : null;
+}
+/** @param {CompiledModule} compiled that won @param {CompiledModule[]} all */
+export function keepModule({ kind }, all) {
+  if (all.length > 1)
+    keep(MODULE, { kind, browser: navigator.userAgent, at: Date.now(), modules: Object.fromEntries(all.map((m) => [m.kind, m.sha256])) });
+}
+
+/* Other work on the machine can hide that threads gain, and cannot feign it. So the largest number that ever gained is remembered
+   for this number of cores; fewer than there could be are measured again at the next start. */
 
 /** The number of threads that gain, now or at an earlier start.
  * @param {CompiledModule} compiled @param {number} cores @param {number} most @param {Record<string, number>} plan of any model
  * @returns {Promise<{count: number, gains: {threads: number, gain: number}[]}>} */
 export async function rememberedThreads(compiled, cores, most, plan) {
-  const known = Math.min(knownThreads(cores), most);
+  const last = recall(THREADS), known = last.cores === cores && Number.isInteger(last.threads) ? Math.min(last.threads, most) : 1;
   if (known === most) return { count: most, gains: [] };
   const { count, gains } = await chooseThreads(compiled, most, plan), threads = Math.max(known, count);
-  try {
-    localStorage.setItem(KNOWN, JSON.stringify({ cores, threads }));
-  } catch {
-    /* A page without storage measures each time. */
-  }
+  keep(THREADS, { cores, threads });
   return { count: threads, gains };
 }
 

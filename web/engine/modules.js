@@ -24,6 +24,9 @@ async function get(url, signal) {
   return response;
 }
 
+/** @param {Kind} kind */
+const fileOf = (kind) => `slm2-${kind}.wasm`;
+
 export class Modules {
   /** @type {Promise<Record<string, {sha256: string, bytes: number}>> | null} */ #known = null;
   /** @type {Map<Kind, Promise<CompiledModule>>} */ #compiled = new Map();
@@ -42,12 +45,23 @@ export class Modules {
     return compiled;
   }
 
-  /** @param {Kind} kind @param {AbortSignal} [signal] @returns {Promise<CompiledModule>} */
-  async #compile(kind, signal) {
+  /** modules.json. @param {AbortSignal} [signal] */
+  #built(signal) {
     this.#known ??= get(new URL("modules.json", this.folder), signal).then((response) => response.json());
     this.#known.catch(() => { this.#known = null; });
-    const name = `slm2-${kind}.wasm`, url = new URL(name, this.folder);
-    const [known, response] = await Promise.all([this.#known, get(url, signal)]);
+    return this.#known;
+  }
+
+  /** The hashes that the modules must have. @param {Kind[]} kinds @param {AbortSignal} [signal] */
+  async hashes(kinds, signal) {
+    const known = await this.#built(signal);
+    return /** @type {Record<Kind, string>} */ (Object.fromEntries(kinds.map((kind) => [kind, known[fileOf(kind)]?.sha256])));
+  }
+
+  /** @param {Kind} kind @param {AbortSignal} [signal] @returns {Promise<CompiledModule>} */
+  async #compile(kind, signal) {
+    const name = fileOf(kind), url = new URL(name, this.folder);
+    const [known, response] = await Promise.all([this.#built(signal), get(url, signal)]);
     const bytes = await response.arrayBuffer(), sha256 = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
     if (known[name]?.sha256 !== sha256)
       throw new Slm2Error("VERSION", `${name}: its SHA-256 is ${sha256}, modules.json says ${known[name]?.sha256}: the files on the ` +
