@@ -192,9 +192,11 @@ async function takeSlm2(lab, kind, threads, { long = true } = {}) {
   const { plan } = await ready(lab, kind, threads), asked = lab.page.requests.length;
   const one = await faulting(lab, long ? 128 : 32, 2); /* memory that was never used, and code not compiled to its best */
   const two = await faulting(lab, 128, TOKENS);
-  note(lab, kind, threads, "prefill128", 128000 / two.prefillMs);
-  note(lab, kind, threads, "decode", 1000 * (two.completionTokens - 1) / two.decodeMs);
-  note(lab, kind, threads, "first_token128", two.firstMs);
+  for (const answer of [two, await faulting(lab, 128, TOKENS), await faulting(lab, 128, TOKENS)]) {
+    note(lab, kind, threads, "prefill128", 128000 / answer.prefillMs);
+    note(lab, kind, threads, "decode", 1000 * (answer.completionTokens - 1) / answer.decodeMs);
+    note(lab, kind, threads, "first_token128", answer.firstMs);
+  }
   if (!long) return;
   note(lab, kind, threads, "prefill128_first", 128000 / one.prefillMs);
   note(lab, kind, threads, "faults_first", one.faults);
