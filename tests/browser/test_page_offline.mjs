@@ -44,12 +44,25 @@ test("a host without isolation headers, under a path: one reload gets them; then
   assert.ok(site.log.every((p) => p.startsWith("/some/path/") || p === "/favicon.ico"), site.log.join());
 });
 
+/** A promise, and what fulfils it. */
+function gate() {
+  let open;
+  const shut = new Promise((done) => { open = done; });
+  return { shut, open };
+}
+
+test("the page's files are kept while the first model is fetched: whoever then stops the server has both", options, async (t) => {
+  const registered = gate();
+  const site = await host(t, { isolated: true, hold: { "sw.js": () => registered.open(), "models/demo.slm2": () => registered.shut } });
+  const user = await open(t, site.url, { expect: broken });
+  await user.page.waitFor(async () => (await navigator.serviceWorker.getRegistration()).active?.state === "activated");
+  site.down = true;
+  await user.page.reload();
+  await user.ready();
+  assert.match((await user.ask(QUESTION)).text, /Paris/);
+});
+
 test("a tab that is on its way when the service worker starts keeps nobody waiting", options, async (t) => {
-  const gate = () => {
-    let open;
-    const shut = new Promise((done) => { open = done; });
-    return { shut, open };
-  };
   const worker = gate(), page = gate();
   const site = await host(t, { isolated: true, hold: { "sw.js": () => worker.shut,
     "index.html": (before) => (before === 1 ? page.shut : undefined) } });

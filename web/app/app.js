@@ -64,11 +64,12 @@ export class App {
       this.#models = new ModelsView(this);
       this.#views = [this.#models, new ProveView(this), new PrivacyView(this)];
       this.#route();
-      await this.#firstLoad();
     } catch (e) {
-      this.#refused(/** @type {Slm2Error} */ (e));
+      return this.#refused(/** @type {Slm2Error} */ (e));
+    } finally {
+      void keepUpdated(); /* while the first model is fetched: who then leaves the network has both */
     }
-    void keepUpdated(); /* last, so that its fetches keep nothing waiting */
+    await this.#firstLoad();
   }
 
   async #startEngine() {
