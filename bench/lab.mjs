@@ -14,6 +14,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, 
 import { arch, platform } from "node:os";
 import { join, resolve } from "node:path";
 import { launch } from "../tests/browser/driver.mjs";
+import { User } from "../tests/browser/page.mjs";
 import * as proc from "../tests/browser/proc.mjs";
 import { CSP, serve } from "../tests/browser/server.mjs";
 import { MiB, Samples, busyShare, cores, median, minorFaults, number, reason, run } from "./lab/figures.mjs";
@@ -92,7 +93,7 @@ if (peers.wllama || peers.native) {
 const { config, tensor_bytes: tokenBytes } = JSON.parse(run(slm2, ["inspect", model, "--json"]));
 const ids = (n) => Array.from({ length: n }, (_, i) => (i + 1) * 2654435761 % config.vocab); /* as `slm2 bench` takes them */
 const server = await serve({ build, models: { "model.slm2": model, "peer.gguf": gguf },
-  folders: { lab: "bench/lab", peer: join(work, "node_modules/@wllama/wllama") } });
+  folders: { lab: "bench/lab", page: join(build, "web"), peer: join(work, "node_modules/@wllama/wllama") } });
 /* wllama makes its workers from blobs, which the policy of slm2's own pages forbids. */
 server.rule("/lab/peer.html", { csp: CSP.replace("worker-src 'self'", "worker-src 'self' blob:").replace("script-src 'self'",
   "script-src 'self' blob:").replace("connect-src 'self'", "connect-src 'self' blob: data:") });
@@ -371,6 +372,33 @@ async function takeSteps(labs) {
   }
 }
 
+/** The page that people see, with the same model: whether it stays smooth while it loads and writes an answer. Its own tasks are
+ * asked for afterwards, from its first moment on. */
+async function takePage(lab) {
+  await lab.page.evaluate((last) => localStorage.setItem("slm2.model", last), JSON.stringify({ model: lab.id, context: CONTEXT, kv: "f16" }));
+  await lab.page.goto(`${server.origin}/page/`);
+  const user = new User(lab.page);
+  await user.ready();
+  await user.fill("set-maxTokens", 200);
+  const { failed } = await user.ask("Write a table of the planets, then a list of their moons.");
+  if (failed !== null) throw new Error(`the page's answer: ${failed}`);
+  const tasks = await lab.page.evaluate(async () => {
+    if (!PerformanceObserver.supportedEntryTypes.includes("longtask")) return null;
+    const all = [];
+    await new Promise((done) => setTimeout(() => { /* one that must be found, the last */
+      for (const end = performance.now() + 80; performance.now() < end;);
+      done();
+    }));
+    new PerformanceObserver((list) => all.push(...list.getEntries().map((e) => e.duration))).observe({ type: "longtask", buffered: true });
+    await new Promise((done) => setTimeout(done, 500));
+    return all;
+  });
+  if (tasks === null) return;
+  if (!(tasks.pop() >= 80)) throw new Error("the page's tasks cannot be seen");
+  note(lab, "page", cores, "long_tasks", tasks.length);
+  note(lab, "page", cores, "longest_task", Math.max(0, ...tasks));
+}
+
 /* --- the run --------------------------------------------------------------------------- */
 
 /** A part of slm2's own; one that fails or does not end is told, and the run goes on without it. */
@@ -432,6 +460,7 @@ async function takeAll(labs) {
       note(lab, "scalar", cores, "prefill16", 16000 / prefillMs);
       note(lab, "scalar", cores, "decode", 1000 * (completionTokens - 1) / decodeMs);
     });
+  for (const lab of labs) await part(`${lab.name}, page`, PART_MOST_MS, () => takePage(lab));
   busy.push(busyShare());
 }
 

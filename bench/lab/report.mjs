@@ -78,6 +78,7 @@ function lines({ counts }) {
     ["the page hears of a broken engine, ms", "relaxed", cores, "poison_noticed"],
     ["  from there to READY again, ms", "relaxed", cores, "respawn"],
     ["tasks over 50 ms, in load and answers", "relaxed", cores, "long_tasks"],
+    ["  of the page that people see", "page", cores, "long_tasks"], ["  the longest of them, ms", "page", cores, "longest_task"],
     ["longest time between two frames meanwhile, ms", "relaxed", cores, "frame_gap"],
     ["renderer, MB", "relaxed", cores, "rss"], ["  planned, MB", "relaxed", cores, "plan"],
     ["renderer five seconds after a reload of the page, MB", "relaxed", cores, "rss_reload"],
