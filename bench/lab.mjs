@@ -17,7 +17,7 @@ import { launch } from "../tests/browser/driver.mjs";
 import { User } from "../tests/browser/page.mjs";
 import * as proc from "../tests/browser/proc.mjs";
 import { CSP, serve } from "../tests/browser/server.mjs";
-import { MiB, Samples, busyShare, cores, median, minorFaults, number, reason, run } from "./lab/figures.mjs";
+import { KINDS, MiB, Samples, busyShare, cores, median, minorFaults, number, reason, run } from "./lab/figures.mjs";
 import { csv, labText, peerText, threadsText } from "./lab/report.mjs";
 import { SOAK_COLUMNS, soak } from "./lab/soak.mjs";
 
@@ -39,7 +39,6 @@ const SETTLED = 1.1; /* times what a step takes in the end */
 const RELOAD_MS = 5000; /* after a reload, before its memory is read */
 const PEER_PROMPT = brief || quick ? 64 : 128, PEER_TOKENS = quick ? 4 : 8;
 const counts = [...new Set([1, cores])];
-const KINDS = new Set(["relaxed", "simd", "scalar"]); /* of modules; "auto": the engine chooses; "trial": and knows of no choice */
 const browsers = (env.LAB_BROWSERS ?? "chromium firefox").split(" ");
 const say = (text) => process.stderr.write(`${((Date.now() - began) / 1000).toFixed(0).padStart(4)} s  ${text}\n`);
 const samples = new Samples(), notes = [], busy = [];
@@ -152,17 +151,22 @@ async function begin(name) {
     const { ms, bytes } = await lab.call("verify", lab.id);
     note(lab, "auto", cores, "verify", bytes / 1000 / ms);
   }
-  for (const module of ["relaxed", "simd", "scalar"])
+  for (const module of KINDS)
     for (const ms of (await lab.call("compile", module, 3)).ms) note(lab, module, 1, "compile", ms);
   lab.tells = (await lab.call("watched")).tasks !== null;
   return lab;
 }
 const note = (lab, runner, threads, metric, value) => samples.add(lab.name, runner, threads, metric, value);
+function noteTasks(lab, runner, tasks) {
+  note(lab, runner, cores, "long_tasks", tasks.length);
+  note(lab, runner, cores, "longest_task", Math.max(0, ...tasks));
+}
 
-/** The engine of a page that has none yet, with the model from the store. */
+/** The engine of a page that has none yet, with the model from the store. kind: of module; "auto": the engine chooses; "trial": and
+ * knows of no earlier choice. */
 async function load(lab, kind, threads) {
   if (kind === "trial") await lab.call("forget");
-  await lab.call("create", KINDS.has(kind) ? { module: kind, threads } : {});
+  await lab.call("create", KINDS.includes(kind) ? { module: kind, threads } : {});
   const loaded = await lab.call("load", lab.id, { context: CONTEXT });
   if (!loaded.sealed) throw new Error(`${lab.name}: the model was verified again`);
   lab.modules.set(loaded.chosen.kind, loaded.chosen.sha256);
@@ -193,7 +197,8 @@ async function takeSlm2(lab, kind, threads, { long = true } = {}) {
   const { plan } = await ready(lab, kind, threads), asked = lab.page.requests.length;
   const one = await faulting(lab, long ? 128 : 32, 2); /* memory that was never used, and code not compiled to its best */
   const two = await faulting(lab, 128, TOKENS);
-  for (const answer of [two, await faulting(lab, 128, TOKENS), await faulting(lab, 128, TOKENS)]) {
+  const again = () => lab.call("speed", ids(128), TOKENS);
+  for (const answer of [two, await again(), await again()]) {
     note(lab, kind, threads, "prefill128", 128000 / answer.prefillMs);
     note(lab, kind, threads, "decode", 1000 * (answer.completionTokens - 1) / answer.decodeMs);
     note(lab, kind, threads, "first_token128", answer.firstMs);
@@ -230,10 +235,7 @@ async function takeReload(lab) {
   await lab.call("speed", ids(64), TOKENS);
   const { gap, tasks } = await lab.call("watched");
   note(lab, "relaxed", cores, "frame_gap", gap);
-  if (tasks !== null) {
-    note(lab, "relaxed", cores, "long_tasks", tasks.length);
-    note(lab, "relaxed", cores, "longest_task", Math.max(0, ...tasks));
-  }
+  if (tasks !== null) noteTasks(lab, "relaxed", tasks);
   await sleep(RELOAD_MS);
   note(lab, "relaxed", cores, "rss_reload", renderer(lab.browser).anonymous / 1e6);
 }
@@ -328,9 +330,9 @@ async function takeStarts(lab) {
     for (let i = 0; i < (quick ? 1 : 3); i++) {
       const { ms, chosen } = await ready(lab, kind, cores);
       if ((chosen.trials.length > 0) !== (kind === "trial")) throw new Error(`${kind}: ${chosen.trials.length} modules were measured`);
-      const { firstMs, steps } = await lab.call("settle", ids(1)[0], KINDS.has(kind) ? SETTLE : 2);
+      const { firstMs, steps } = await lab.call("settle", ids(1)[0], KINDS.includes(kind) ? SETTLE : 2);
       note(lab, kind, cores, "ttft", ms + firstMs);
-      if (!KINDS.has(kind)) continue;
+      if (!KINDS.includes(kind)) continue;
       const late = median(steps.slice(-steps.length / 3)), at = steps.findIndex((step) => step <= SETTLED * late);
       note(lab, kind, cores, "step_first", steps[0]);
       note(lab, kind, cores, "step_late", late);
@@ -395,8 +397,7 @@ async function takePage(lab) {
   });
   if (tasks === null) return;
   if (!(tasks.pop() >= 80)) throw new Error("the page's tasks cannot be seen");
-  note(lab, "page", cores, "long_tasks", tasks.length);
-  note(lab, "page", cores, "longest_task", Math.max(0, ...tasks));
+  noteTasks(lab, "page", tasks);
 }
 
 /* --- the run --------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 
 export const cores = availableParallelism();
+export const KINDS = ["relaxed", "simd", "scalar"]; /* of modules */
 export const MiB = 1048576;
 
 /** What a command printed. */

@@ -1,9 +1,8 @@
 /* What the laboratory says in the end: the floors and goals that slm2 has set itself, all other figures, and the CSV.
  * A lab is a browser's part: {name, version, empty, turns, reused, asked, tells, steps, modules}; see lab.mjs. */
 import { cpus } from "node:os";
-import { MiB, cores, csvLine, number, run, verdict } from "./figures.mjs";
+import { KINDS, MiB, cores, csvLine, number, run, verdict } from "./figures.mjs";
 
-const KINDS = ["relaxed", "simd", "scalar"];
 const SEEDS_MB = 160; /* what the mission allows a renderer beside the model [R96] */
 const MOST_TOO = /^(stop_|faults_|frame_gap$|longest_task$|step_|respawn$)/; /* metrics of which the highest counts as well */
 

@@ -116,7 +116,9 @@ export class Engine extends EventTarget {
   async #choose(model, signal) {
     const { modules, kinds, threads } = this.#setup, features = this.capabilities;
     if (features.chosen !== null) return features.chosen;
-    const known = knownModule(kinds, await modules.hashes(kinds, signal));
+    /* The plan is made with the first of them, whatever is chosen. */
+    const [hashes] = await Promise.all([modules.hashes(kinds, signal), modules.get(kinds[0], signal)]);
+    const known = knownModule(kinds, hashes);
     const all = await Promise.all((known === null ? kinds : [known]).map((kind) => modules.get(kind, signal)));
     const { named } = await this.store.plan(model, this.#planRequest({}), { signal });
     const { compiled, trials } = await chooseModule(all, named);
