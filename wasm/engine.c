@@ -103,9 +103,10 @@ static slm2_status close(slm2_web_engine *e, double now_ms) {
   return slm2_web_done(e);
 }
 
-/* What a task could not do. The session is as it was, or ends here. */
+/* What a task could not do. The session is as it was, or ends here: memory that somebody wrote into may show in any refusal. */
 static slm2_status failed(slm2_web_engine *e, slm2_status status) {
   if (status == SLM2_E_INTERNAL_INVARIANT) return status;
+  if (e->model != NULL) SLM2_TRY(slm2_web_check_seals(e));
   e->error->code = status;
   SLM2_TRY(slm2_web_event_failed(e));
   return slm2_web_done(e);

@@ -69,6 +69,7 @@ struct slm2_web_engine {
   slm2_job_fn *job; /* of the run */
   void *job_context;
   bool verified;
+  uint8_t seals[2][32]; /* of what an answer relies on and nothing changes: the model's index, the session's making */
   /* of the request that runs */
   slm2_reader *reader;
   uint32_t *ids; /* in the zone */
@@ -108,6 +109,12 @@ void slm2_web_prefill_progress(void *engine, uint32_t done, uint32_t total);
 /* --- the first tasks of the commands -------------------------------------------- */
 
 slm2_web_task slm2_web_open, slm2_web_generate, slm2_web_count, slm2_web_digest_begin;
+
+/* --- engine_open.c --------------------------------------------------------------- */
+
+/* Whether model and session are those that were opened. SLM2_E_INTERNAL_INVARIANT: somebody wrote into them. It hashes the
+ * model's index (2 MB of the 0.6B, 8 ms), so it is asked at the end of an answer and of a digest, and when a request fails. */
+SLM2_NODISCARD slm2_status slm2_web_check_seals(slm2_web_engine *e);
 
 /* --- engine_prompt.c -------------------------------------------------------------- */
 

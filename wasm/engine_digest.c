@@ -48,6 +48,7 @@ static slm2_status chunk(slm2_web_engine *e, double now_ms) {
   uint8_t sum[32];
   slm2_sha256_final(&d->sha, sum);
   SLM2_TRY(leave(e, SLM2_OK));
+  SLM2_TRY(slm2_web_check_seals(e));
   SLM2_TRY(slm2_web_event_digested(e, sum));
   return slm2_web_done(e);
 }

@@ -81,6 +81,7 @@ static slm2_status finish(slm2_web_engine *e, double now_ms) {
   slm2_web_answer *a = &e->answer;
   if (a->prefilled) a->decode_ms = now_ms - a->begun_ms;
   else a->prefill_ms = now_ms - a->begun_ms;
+  if (a->finish != SLM2_FINISH_CANCELLED) SLM2_TRY(slm2_web_check_seals(e)); /* a stop has no time for it, and claims less */
   SLM2_TRY(slm2_web_event_done(e));
   return slm2_web_done(e);
 }

@@ -1,6 +1,7 @@
 /* wasm/engine_open.c: OPEN: the plan against the file, its bytes against their hashes when asked, then model and session. */
 #include "base/bytes.h"
 #include "base/error.h"
+#include "session/session.h"
 #include "wasm/engine.h"
 
 static const char operation[] = "open";
@@ -22,6 +23,29 @@ static slm2_status check_plan(slm2_web_engine *e) {
   if (different == NULL) return SLM2_OK;
   return slm2_fail(e->error, SLM2_E_ARGUMENT, operation, different, SLM2_NO_OFFSET,
                    "it differs between the page's plan and the file's");
+}
+
+/* --- seals --------------------------------------------------------------------------- */
+
+static void seal(const slm2_web_engine *e, uint8_t seals[2][32]) {
+  const slm2_session *s = e->session;
+  slm2_sha256 sha;
+  slm2_sha256_of(slm2_web_at((uint32_t)e->plan.at_index), (size_t)e->plan.index, seals[0]);
+  slm2_sha256_init(&sha);
+  slm2_sha256_update(&sha, &s->params, sizeof s->params);
+  slm2_sha256_update(&sha, &s->forward, sizeof s->forward);
+  slm2_sha256_final(&sha, seals[1]);
+}
+
+slm2_status slm2_web_check_seals(slm2_web_engine *e) {
+  static const char *const names[] = {"model", "session"};
+  uint8_t now[2][32];
+  seal(e, now);
+  for (uint32_t i = 0; i < 2; i++)
+    if (memcmp(now[i], e->seals[i], sizeof now[i]) != 0)
+      return slm2_fail(e->error, SLM2_E_INTERNAL_INVARIANT, "engine", names[i], SLM2_NO_OFFSET,
+                       "what is kept of it is not what was made when it was opened: this memory was overwritten");
+  return SLM2_OK;
 }
 
 /* --- model and session ------------------------------------------------------------- */
@@ -57,6 +81,7 @@ static slm2_status load(slm2_web_engine *e, double now_ms) {
   SLM2_TRY(slm2_model_init(slm2_web_at((uint32_t)p->at_index), (size_t)p->index, file_of(e), p->file, &model, e->error));
   SLM2_TRY(slm2_session_init(slm2_web_at((uint32_t)p->at_session), p->session, model, &params, &e->session, e->error));
   e->model = model;
+  seal(e, e->seals);
   SLM2_TRY(slm2_web_event_ready(e));
   return slm2_web_done(e);
 }

@@ -1,6 +1,8 @@
 /* tests/unit/test_web_faults.c: the engine when something is wrong: requests it refuses by name, cancels at any moment, values
  * that are not finite, plans and files that do not fit, memory that somebody else wrote. After a refusal the next answer has
  * the bits of a fresh one; after what cannot be, there is no next answer. */
+#include <stddef.h>
+
 #include "session/session.h"
 #include "tests/unit/web_engine.h"
 #include "wasm/engine.h"
@@ -433,6 +435,36 @@ static void test_poison(void) {
   web_broken_stack = 0;
 }
 
+/* What is kept of the model and of the session's making, written by somebody else: whatever fails of it, or seems to succeed,
+ * the engine broke. */
+static void test_overwritten(void) {
+  static const struct { const char *what, *name; uint32_t op, max_tokens, value; size_t at; } cases[] = {
+      {"values that are not finite", "model", SLM2_COMMAND_GENERATE, 20, 0x7fc00000, offsetof(slm2_model, header.config.rms_eps)},
+      {"ids that are none", "model", SLM2_COMMAND_GENERATE, 20, 2, offsetof(slm2_model, header.config.vocab)},
+      {"an answer", "model", SLM2_COMMAND_GENERATE, 20, 0, offsetof(slm2_model, header.config.layers)},
+      {"a digest", "model", SLM2_COMMAND_DIGEST, 0, 0, offsetof(slm2_model, header.config.layers)},
+      {"no room", "session", SLM2_COMMAND_GENERATE, 20, 4, offsetof(slm2_session, params.context)},
+      {"a refusal", "session", SLM2_COMMAND_GENERATE, 0, 4, offsetof(slm2_session, forward.kv.context)}};
+  uint8_t digest[8 + sizeof prompt] = {0, 0, 0, 0, N_PROMPT};
+  memcpy(digest + 8, prompt, sizeof prompt);
+  for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    web_question q = question;
+    uint32_t turn;
+    open_plain();
+    check_fresh("before");
+    const uint64_t from = strcmp(cases[i].name, "model") == 0 ? web_plan_terms.at_index : web_plan_terms.at_session;
+    slm2_store_u32(slm2_web_at((uint32_t)(from + cases[i].at)), cases[i].value);
+    q.p.max_tokens = cases[i].max_tokens;
+    if (cases[i].op == SLM2_COMMAND_DIGEST) web_send(SLM2_COMMAND_DIGEST, digest, sizeof digest);
+    else web_ask(&q);
+    while ((turn = web_step()) == SLM2_TURN_MORE)
+      ;
+    CHECK_CASE(turn == SLM2_TURN_POISONED, cases[i].what);
+    check_poisoned(cases[i].what, cases[i].name);
+    check_told(cases[i].what);
+  }
+}
+
 /* Whatever stands in the words of the control block after a start: nothing but refusals and poison, and no access outside the
  * memory (the sanitizers look). */
 static void test_noise(void) {
@@ -472,6 +504,7 @@ int main(void) {
   test_start();
   test_damage();
   test_poison();
+  test_overwritten();
   test_noise();
   web_return();
   tiny_free(&text_model);
