@@ -74,8 +74,10 @@ struct slm2_backend {
   void (*add)(float *x, const float *y, uint32_t n);
   /* [D5] Whether every element is finite. */
   bool (*finite)(const float *x, size_t n);
-  /* [D26] lanes8 [D7] of exp(x[i] - *max), *max being the greatest of x (the first, if it is a zero); n > 0, all finite. */
-  float (*exp_sum)(float *max, const float *x, size_t n);
+  /* [D26] The greatest of x (the first, if it is a zero); n > 0, all finite. */
+  float (*greatest)(const float *x, size_t n);
+  /* [D26] y[i] = exp(x[i] - max); no x[i] is above max, all are finite. */
+  void (*exp_below)(float *y, const float *x, float max, size_t n);
 };
 
 /* The scalar authority. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "num/fp_env.h"
+#include "sampler/logprob.h"
 #include "session/speculate.h"
 #include "session/stop.h"
 #include "tokenizer/section.h"
@@ -202,7 +203,8 @@ static slm2_status sample(slm2_generator *g, const slm2_cancel *cancel, slm2_tok
   }
   uint32_t id;
   slm2_logprob_base base;
-  SLM2_TRY(slm2_logprob_prepare(s->forward.kernels, s->logits, vocab, &base, error));
+  float *exps = (float *)(void *)s->candidates; /* [vocab] until the sampler fills it */
+  SLM2_TRY(slm2_logprob_prepare_on(s->forward.pool, exps, s->forward.kernels, s->logits, vocab, &base, error));
   SLM2_TRY(slm2_sampler_next(&g->sampler, s->logits, vocab, slm2_model_token_mask(s->forward.model), s->ids, s->length, s->seen,
                              s->candidates, &g->rng, &id, error));
   e->id = id;

@@ -81,7 +81,7 @@ static bool finite(const float *x, size_t n) { return said(!fails_now(FINITE) &&
 static const slm2_backend counted = {
     .name = "counted", .embed = embed, .matmul_f32 = matmul_f32, .quantize = quantize, .matmul_q8 = matmul_q8,
     .rmsnorm = rmsnorm, .rope_table = rope_table, .rope = rope, .kv_store = kv_store, .attention = attention,
-    .swiglu = swiglu, .add = add, .finite = finite, /* exp_sum is no part of a step */
+    .swiglu = swiglu, .add = add, .finite = finite, /* log-probabilities are no part of a step */
 };
 
 /* The ids behind BEFORE, while call number `at` fails. */

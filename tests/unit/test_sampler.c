@@ -5,7 +5,9 @@
 #include "base/json.h"
 #include "num/chacha8.h"
 #include "num/fp_env.h"
-#include "slm2/sampler.h"
+#include "num/math.h"
+#include "num/reduce.h"
+#include "sampler/logprob.h"
 #include "tests/test.h"
 
 #define MAX_N 512u
@@ -425,7 +427,54 @@ static void hostile_environment(void) { /* flush to zero, denormals are zero, ro
 static void hostile_environment(void) {}
 #endif
 
+/* Threads that take pieces from the back, each in an environment that rounds up and flushes. */
+static uint32_t pieces;
+static void backwards(void *self, slm2_job_fn *job, void *context, uint32_t units, uint32_t grain) {
+  (void)self;
+  for (uint32_t end = units; end > 0; pieces++) {
+    const uint32_t begin = end < grain ? 0 : end - grain;
+#if defined(__x86_64__) || defined(__i386__)
+    uint32_t old, hostile = 0xdfc0;
+    __asm__ volatile("stmxcsr %0" : "=m"(old) : : "memory");
+    __asm__ volatile("ldmxcsr %0" : : "m"(hostile) : "memory");
+    job(context, pieces % 3, begin, end);
+    __asm__ volatile("ldmxcsr %0" : : "m"(old) : "memory");
+#else
+    job(context, pieces % 3, begin, end);
+#endif
+    end = begin;
+  }
+}
+
+/* [D26] with and without threads, at lengths around a block and a piece: the sum as [D7] has it. */
+static void logprob_lengths(void) {
+  static const uint32_t lengths[] = {1, 7, 8, 9, 1023, 1024, 1025, 4095, 4096, 4097, 8192, 20011};
+  static float z[20011], exps[20012];
+  const slm2_pool pool = {.n_threads = 3, .run = backwards};
+  uint64_t random = 5;
+  for (uint32_t i = 0; i < 20011; i++) z[i] = (float)(test_random(&random) % 1200) / -10.0f; /* some exponentials are subnormal */
+  for (uint32_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    const uint32_t n = lengths[i];
+    slm2_lanes8 sum = {{0}};
+    float max = z[0];
+    for (uint32_t k = 0; k < n; k++) max = z[k] > max ? z[k] : max;
+    for (uint32_t k = 0; k < n; k++) sum.s[k & 7] += slm2_expf(z[k] - max);
+    const float log_sum = slm2_logf(slm2_lanes8_sum(&sum));
+    slm2_logprob_base alone, together;
+    exps[n] = 7.0f;
+    pieces = 0;
+    CHECK(slm2_logprob_prepare(NULL, z, n, &alone, NULL) == SLM2_OK && same(alone.max, max) && same(alone.log_sum, log_sum));
+    CHECK(slm2_logprob_prepare_on(&pool, exps, NULL, z, n, &together, NULL) == SLM2_OK);
+    CHECK(same(together.max, max) && same(together.log_sum, log_sum) && exps[n] == 7.0f);
+    CHECK(pieces == (n + 4095) / 4096);
+    uint32_t right = 0;
+    for (uint32_t k = 0; k < n; k++) right += same(exps[k], slm2_expf(z[k] - max));
+    CHECK(right == n);
+  }
+}
+
 int main(void) {
+  logprob_lengths();
   data_file("tests/data/sampler/d19_sequences.json", 17);
   data_file("tests/data/sampler/cases.json", 160);
   cuts();

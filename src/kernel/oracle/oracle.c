@@ -15,5 +15,6 @@ const slm2_backend slm2_backend_oracle = {
     .swiglu = slm2_oracle_swiglu,
     .add = slm2_oracle_add,
     .finite = slm2_oracle_finite,
-    .exp_sum = slm2_oracle_exp_sum,
+    .greatest = slm2_oracle_greatest,
+    .exp_below = slm2_oracle_exp_below,
 };

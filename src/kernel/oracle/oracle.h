@@ -23,7 +23,8 @@ bool slm2_oracle_attention(const slm2_attention *a);
 void slm2_oracle_swiglu(float *y, const float *g, const float *u, uint32_t n);
 void slm2_oracle_add(float *x, const float *y, uint32_t n);
 bool slm2_oracle_finite(const float *x, size_t n);
-float slm2_oracle_exp_sum(float *max, const float *x, size_t n);
+float slm2_oracle_greatest(const float *x, size_t n);
+void slm2_oracle_exp_below(float *y, const float *x, float max, size_t n);
 
 /* [D9] Scale d of (row, block b). */
 static inline float slm2_oracle_scale(const slm2_matrix *w, uint32_t row, uint32_t b) {

@@ -6,9 +6,9 @@
 #include "kernel/twins.h"
 #include "kernel/vector/add.h"
 #include "kernel/vector/attention.h"
-#include "kernel/vector/exp_sum.h"
 #include "kernel/vector/finite.h"
 #include "kernel/vector/kv_store.h"
+#include "kernel/vector/logprob.h"
 #include "kernel/vector/matmul_f32.h"
 #include "kernel/vector/matmul_q8.h"
 #include "kernel/vector/quantize.h"
@@ -31,7 +31,8 @@ const slm2_backend BACKEND = {
     .swiglu = swiglu,
     .add = add,
     .finite = finite,
-    .exp_sum = exp_sum,
+    .greatest = greatest,
+    .exp_below = exp_below,
 };
 #endif
 
