@@ -2,7 +2,7 @@
 .PHONY: lab
 lab: ## speed, start, stops and memory in Chromium and Firefox, in turns with wllama (npm), against floors and goals
 	@tools/setup browsers
-	@$(MAKE) --no-print-directory $(BUILD)/slm2 wasm lab-read
+	@$(MAKE) --no-print-directory $(BUILD)/slm2 web-files lab-read
 	@COMPILER="$$($(WASM_CC) --version | head -n 1)" FLAGS="$(NUMERIC) $(WASM_OPT) $(WASM_relaxed)" \
 	  node bench/lab.mjs $(BUILD)/slm2 $(BUILD)
 

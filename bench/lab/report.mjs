@@ -53,6 +53,7 @@ function lines({ counts }) {
     ["import from this machine, MB/s", "auto", cores, "import"], ["verify, MB/s", "auto", cores, "verify"],
     ["cold start: page, engine, first load (without import), ms", "auto", cores, "first_visit"],
     ["warm start: stored and sealed, module given, to READY, ms", "relaxed", cores, "load"],
+    ["  of its own accord, as an earlier visit measured, ms", "auto", cores, "load"],
     ["  modules and threads measured, as at a first visit, ms", "trial", cores, "load"],
     ["the same ten times in one page, ms", "relaxed", cores, "load_again"],
     ["load to first token of a one-token prompt, ms", "relaxed", cores, "ttft"],

@@ -1,5 +1,5 @@
-/* sampler/logprob.c: log-probabilities of a position, before any sampling rule [D26]. Most of the work are exponentials, one of
- * each logit: threads make them, in any order, and one adds them up in that of [D7]. */
+/* sampler/logprob.c: log-probabilities of a position, before any sampling rule [D26]. Most of the work is exponentials, one
+ * of each logit: threads make them, in any order, and one adds them up in that of [D7]. */
 #include "sampler/logprob.h"
 
 #include "base/bytes.h"
@@ -28,9 +28,10 @@ static uint32_t block_length(uint32_t n, uint32_t at) { return n - at < BLOCK ? 
 static float sum_by_blocks(const slm2_backend *backend, const float *logits, uint32_t n, float max) {
   float exps[BLOCK];
   slm2_lanes8 sum = {{0}};
-  for (uint32_t at = 0; at < n; at += BLOCK) {
-    backend->exp_below(exps, logits + at, max, block_length(n, at));
-    slm2_lanes8_add(&sum, exps, block_length(n, at));
+  for (uint32_t at = 0, length; at < n; at += length) {
+    length = block_length(n, at);
+    backend->exp_below(exps, logits + at, max, length);
+    slm2_lanes8_add(&sum, exps, length);
   }
   return slm2_lanes8_sum(&sum);
 }
