@@ -44,7 +44,8 @@ leg-sanitizers:      ; $(LEG) '$(SUBMAKE) BUILD=$(HERE) CFLAGS="-O1 -g" \
 
 # Threads under ThreadSanitizer; and every way of computing the demo model against the oracle.
 leg-tsan:            ; $(LEG) '$(SUBMAKE) BUILD=$(HERE) CC=clang-19 CFLAGS="-O1 -g" EXTRA="-fsanitize=thread" \
-                         TEST_SRC="tests/unit/test_pool.c tests/unit/test_forward.c tests/unit/test_session.c" unit'
+                         TEST_SRC="tests/unit/test_pool.c tests/unit/test_forward.c tests/unit/test_session.c" all unit && \
+                         $(HERE)/slm2 run $${DEMO:-models/demo.slm2} -p Hello --threads 4 --max-tokens 16 --seed 1 --json >/dev/null'
 leg-bits: check-base ; $(LEG) '$(CHECK)/gcc-O2/slm2 check $${DEMO:-models/demo.slm2}'
 
 # What each cross target is compiled with, and what runs it. On s390x GCC's standard mode computes f32 in f64, to suit the C

@@ -9,8 +9,7 @@
 #include "num/math.h"
 #include "num/reduce.h"
 
-#define BLOCK 1024u /* logits; a multiple of 8, so that a block begins with lane 0 */
-#define BLOCKS_TOGETHER 4u
+#define BLOCK 1024u /* logits that a thread takes at a time; a multiple of 8, so that a block begins with lane 0 */
 
 static slm2_status check(const slm2_backend *backend, const float *logits, uint32_t n, slm2_error *error) {
   if (n == 0) return slm2_fail(error, SLM2_E_ARGUMENT, "log-probabilities", "logits", SLM2_NO_OFFSET, "there are no logits");
@@ -48,13 +47,13 @@ static void take_blocks(void *context, uint32_t thread, uint32_t begin, uint32_t
   (void)thread;
   const exponentials *e = context;
   slm2_fp_state fp = slm2_fp_enter(); /* [D2], of this thread */
-  for (uint32_t at = begin * BLOCK, i = begin; i < end; i++, at += BLOCK)
+  for (uint32_t at = begin * BLOCK; begin < end; begin++, at += BLOCK)
     e->backend->exp_below(e->exps + at, e->logits + at, e->max, block_length(e->n, at));
   slm2_fp_leave(fp);
 }
 
 static float sum_on(const slm2_pool *pool, exponentials *e) {
-  pool->run(pool->self, take_blocks, e, e->n / BLOCK + (e->n % BLOCK != 0), BLOCKS_TOGETHER);
+  pool->run(pool->self, take_blocks, e, e->n / BLOCK + (e->n % BLOCK != 0), 1);
   return slm2_sum_lanes8(e->exps, e->n);
 }
 
