@@ -259,14 +259,8 @@ INLINE void scores_of_rows(const attending *w, uint32_t r, const int rows, const
 
 /* Scores of one row to probabilities. */
 INLINE void softmax(float *score, uint32_t n) {
-  float max = score[0];
-  uint32_t t = 0;
-  if (n >= LANES) {
-    vf most = load(score);
-    for (; t + LANES <= n; t += LANES) most = pick(load(score + t) > most, load(score + t), most);
-    UNROLL for (int i = 0; i < LANES; i++) max = most[i] > max ? most[i] : max;
-  }
-  for (; t < n; t++) max = score[t] > max ? score[t] : max;
+  const float max = most_of(score, n);
+  uint32_t t;
   for (t = 0; t + HALF_LANES <= n; t += HALF_LANES) store_half(score + t, exp_of(load_half(score + t) - max));
   for (; t < n; t++) score[t] = slm2_expf(score[t] - max);
   va acc[A_PARTS];

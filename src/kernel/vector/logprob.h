@@ -5,15 +5,9 @@
 #include "kernel/vector/exp.h"
 
 static inline float greatest(const float *x, size_t n) {
-  float max = x[0];
+  const float max = most_of(x, n);
   size_t i = 0;
-  if (n >= LANES) {
-    vf most = load(x);
-    for (; i + LANES <= n; i += LANES) most = pick(load(x + i) > most, load(x + i), most);
-    UNROLL for (int k = 0; k < LANES; k++) max = most[k] > max ? most[k] : max;
-  }
-  for (; i < n; i++) max = x[i] > max ? x[i] : max;
-  for (i = 0; max == 0.0f && x[i] != 0.0f;) i++; /* zeros are equal: the sign is the first one's */
+  while (max == 0.0f && x[i] != 0.0f) i++; /* zeros are equal: the sign is the first one's */
   return max == 0.0f ? x[i] : max;
 }
 

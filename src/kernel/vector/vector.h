@@ -62,6 +62,19 @@ INLINE bool any(vi mask) {
   return all != 0;
 }
 
+/* The greatest of x, n > 0; of zeros, any. */
+INLINE float most_of(const float *x, size_t n) {
+  float max = x[0];
+  size_t i = 0;
+  if (n >= LANES) {
+    vf most = load(x);
+    for (; i + LANES <= n; i += LANES) most = pick(load(x + i) > most, load(x + i), most);
+    UNROLL for (int k = 0; k < LANES; k++) max = most[k] > max ? most[k] : max;
+  }
+  for (; i < n; i++) max = x[i] > max ? x[i] : max;
+  return max;
+}
+
 /* f16 in the high halves of h to f32, all values, the low halves ignored: sign, exponent and mantissa move to their places
  * and 2^112 mends the exponent, exactly, subnormals too; infinity and NaN get the top exponent. */
 INLINE vf half_high(vi h) {
