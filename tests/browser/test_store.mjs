@@ -38,7 +38,6 @@ test("import, list, verify, load, delete", options, async (t) => {
   const { server, run } = await store(t);
   assert.deepEqual(await run("list"), []);
   const used = async () => (await run("estimate")).usage;
-  const before = await used(); /* Firefox counts those of all ports of the host */
   const { value, error } = await run("import", DEMO);
   assert.ok(value, JSON.stringify(error));
   const bytes = fs.statSync("models/demo.slm2").size;
@@ -51,11 +50,12 @@ test("import, list, verify, load, delete", options, async (t) => {
   const again = await run("import", DEMO);
   assert.equal(again.value?.already, true);
   assert.ok(server.requests(DEMO).slice(requests).every((e) => e.sent <= MiB), "the model was not fetched again");
-  assert.ok(await used() >= before + bytes);
+  const full = await used(); /* Firefox counts those of all ports of the host, which may shrink meanwhile */
+  assert.ok(full >= bytes, `${full}`);
   const removed = await run("remove", value.id);
   assert.ok(!removed.error, JSON.stringify(removed.error));
   assert.deepEqual([await run("list"), await run("files")], [[], {}]);
-  assert.ok(await used() < before + bytes);
+  assert.ok(await used() < full - bytes / 2);
   assert.equal((await run("tryLoad", value.id)).error.code, "NOT_FOUND");
 });
 
