@@ -402,30 +402,39 @@ static void draw_border(void) {
   }
 }
 
+/* Sets the floating-point control state and returns the one before; elsewhere a number that changes nothing. */
+#define HOSTILE 0xdfc0u /* flush to zero, denormals are zero, round up */
+static uint32_t set_environment(uint32_t next) {
 #if defined(__x86_64__) || defined(__i386__)
-static void hostile_environment(void) { /* flush to zero, denormals are zero, round up */
+  uint32_t old;
+  __asm__ volatile("stmxcsr %0" : "=m"(old) : : "memory");
+  __asm__ volatile("ldmxcsr %0" : : "m"(next) : "memory");
+#else
+  static uint32_t control;
+  const uint32_t old = control;
+  control = next;
+#endif
+  return old;
+}
+
+static void hostile_environment(void) {
   const float z[] = {0.0f, -90.0f, -95.0f, -1.0f};
-  uint32_t old, hostile = 0xdfc0, after = 0, n = 0;
+  uint32_t n = 0;
   slm2_sampler_params p = plain();
   slm2_candidate want[4];
   slm2_logprob_base base, hostile_base;
   CHECK(survivors(p, z, 4) == 4 && slm2_logprob_prepare(NULL, z, 4, &base, NULL) == SLM2_OK);
   CHECK(slm2_float_bits(candidates[3].p) != 0 && slm2_float_bits(candidates[3].p) < 0x00800000); /* a subnormal */
   memcpy(want, candidates, sizeof want);
-  __asm__ volatile("stmxcsr %0" : "=m"(old) : : "memory");
-  __asm__ volatile("ldmxcsr %0" : : "m"(hostile) : "memory");
+  const uint32_t old = set_environment(HOSTILE);
   slm2_status status = slm2_sampler_distribution(&p, z, 4, NULL, NULL, 0, seen, candidates, &n, NULL);
   slm2_status base_status = slm2_logprob_prepare(NULL, z, 4, &hostile_base, NULL);
   float logprob = slm2_logprob(&base, z[3]);
-  __asm__ volatile("stmxcsr %0" : "=m"(after) : : "memory");
-  __asm__ volatile("ldmxcsr %0" : : "m"(old) : "memory");
-  CHECK(status == SLM2_OK && base_status == SLM2_OK && n == 4 && after == hostile);
+  const uint32_t after = set_environment(old);
+  CHECK(status == SLM2_OK && base_status == SLM2_OK && n == 4 && after == HOSTILE);
   CHECK(memcmp(want, candidates, sizeof want) == 0 && memcmp(&base, &hostile_base, sizeof base) == 0);
   CHECK(same(logprob, slm2_logprob(&base, z[3])));
 }
-#else
-static void hostile_environment(void) {}
-#endif
 
 /* Threads that take pieces from the back, each in an environment that rounds up and flushes. */
 static uint32_t pieces;
@@ -433,15 +442,9 @@ static void backwards(void *self, slm2_job_fn *job, void *context, uint32_t unit
   (void)self;
   for (uint32_t end = units; end > 0; pieces++) {
     const uint32_t begin = end < grain ? 0 : end - grain;
-#if defined(__x86_64__) || defined(__i386__)
-    uint32_t old, hostile = 0xdfc0;
-    __asm__ volatile("stmxcsr %0" : "=m"(old) : : "memory");
-    __asm__ volatile("ldmxcsr %0" : : "m"(hostile) : "memory");
+    const uint32_t old = set_environment(HOSTILE);
     job(context, pieces % 3, begin, end);
-    __asm__ volatile("ldmxcsr %0" : : "m"(old) : "memory");
-#else
-    job(context, pieces % 3, begin, end);
-#endif
+    (void)set_environment(old);
     end = begin;
   }
 }
